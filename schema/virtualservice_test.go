@@ -153,7 +153,7 @@ func TestHTTPMatch(t *testing.T) {
 		{"empty texts", "hosts: [a]\nhttp:\n- {match: [{uri: {prefix: ''}, method: {prefix: ''}, headers: {a: {regex: ''}}}]" + route, []string{
 			"error FieldValueInvalid spec.http[0].match[0].method.prefix", "error FieldValueInvalid spec.http[0].match[0].headers.a.regex"}},
 		{"bad regex", "hosts: [a]\nhttp:\n- {match: [{queryParams: {q: {regex: '(?=a)'}}}]" + route, []string{"error FieldValueInvalid spec.http[0].match[0].queryParams.q.regex"}},
-		{"long regex", "hosts: [a]\nhttp:\n- {match: [{uri: {regex: " + strings.Repeat("a", 1025) + "}}]" + route, []string{"error FieldValueInvalid spec.http[0].match[0].uri.regex"}},
+		{"long regex", "hosts: [a]\nhttp:\n- {match: [{uri: {regex: " + strings.Repeat("a", 1025) + "}}]" + route, []string{"error FieldValueTooLong spec.http[0].match[0].uri.regex"}},
 		{"bad header", "hosts: [a]\nhttp:\n- {match: [{headers: {'a b': {}, ':x': {}}}]" + route, []string{
 			"error FieldValueInvalid spec.http[0].match[0].headers[a b]", "error FieldValueInvalid spec.http[0].match[0].headers[:x]"}},
 		{"header null", "hosts: [a]\nhttp:\n- {match: [{headers: {a: null}}]" + route, []string{"error FieldValueTypeInvalid spec.http[0].match[0].headers.a"}},

@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/server"
 )
 
-// TestAccessLog: at the default level there is a line for what changes
-// something or fails, and none for what is only read.
+// TestAccessLog checks that the default level logs changes and failures, but not
+// reads.
 func TestAccessLog(t *testing.T) {
 	var log bytes.Buffer
 	w := start(t, func(o *server.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })

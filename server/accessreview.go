@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What one may do here is what can be done: there are no identities, and whoever
-// reaches the server may do all of it. So reviews tell what there is.
+// Reviews report what the server can do. There are no identities, so everybody who
+// reaches the server may do all of it.
 const (
 	reviewsVersion    = "authorization.k8s.io/v1"
 	accessReviewsPath = "/apis/" + reviewsVersion + "/selfsubjectaccessreviews"
@@ -30,7 +30,8 @@ var (
 		metav1.APIResource{Name: "selfsubjectrulesreviews", SingularName: "selfsubjectrulesreview", Kind: "SelfSubjectRulesReview", Verbs: metav1.Verbs{"create"}},
 	)
 	reviewParams = params("dryRun", "fieldManager", "fieldValidation")
-	// kubectl knows their types and asks in protobuf, which nothing else here has.
+	// kubectl knows these types and sends them in protobuf, which no other path
+	// accepts.
 	reviewTypes = append(slices.Clone(objectTypes), runtime.ContentTypeProtobuf)
 	reviewCodec = sync.OnceValue(func() *protobuf.Serializer {
 		scheme := runtime.NewScheme()
@@ -39,7 +40,7 @@ var (
 	})
 )
 
-// accessReview answers POST: may I do this?
+// accessReview answers a POST that asks whether the caller may do something.
 func (s *Server) accessReview(w http.ResponseWriter, r *http.Request) error {
 	var review authorization.SelfSubjectAccessReview
 	if err := readReview(r, &review); err != nil {
@@ -60,8 +61,8 @@ func (s *Server) accessReview(w http.ResponseWriter, r *http.Request) error {
 	return writeReview(w, r, review)
 }
 
-// reviewOf looks for a resource with the verb; a * stands for any, as a resource
-// for that of any group.
+// reviewOf looks for a resource that has the verb. A * matches any verb or group;
+// as a resource it matches any resource of any group.
 func reviewOf(asked *authorization.ResourceAttributes) authorization.SubjectAccessReviewStatus {
 	name := asked.Resource
 	if asked.Subresource != "" {
@@ -89,7 +90,7 @@ func reviewOf(asked *authorization.ResourceAttributes) authorization.SubjectAcce
 	return authorization.SubjectAccessReviewStatus{Reason: fmt.Sprintf("nobody can %s %s", asked.Verb, name)}
 }
 
-// rulesReview answers POST: what may I do?
+// rulesReview answers a POST that asks for everything that the caller may do.
 func (s *Server) rulesReview(w http.ResponseWriter, r *http.Request) error {
 	var review authorization.SelfSubjectRulesReview
 	if err := readReview(r, &review); err != nil {
@@ -108,7 +109,8 @@ func (s *Server) rulesReview(w http.ResponseWriter, r *http.Request) error {
 	return writeReview(w, r, review)
 }
 
-// readReview reads the body, which names what it is or need not.
+// readReview decodes the body into review. The body may leave out its kind and
+// apiVersion.
 func readReview(r *http.Request, review runtime.Object) error {
 	if err := checkParams(queryOf(r), reviewParams); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 
 const reviewsPath = "/apis/authorization.k8s.io/v1/"
 
-// TestAccessReview: what one may do is what can be done.
+// TestAccessReview checks that everything possible is allowed.
 func TestAccessReview(t *testing.T) {
 	w := start(t)
 	for _, c := range []struct {
@@ -46,7 +46,8 @@ func TestAccessReview(t *testing.T) {
 	}
 }
 
-// TestStatusIsReadOnly: the status of an object has an address, and no writer.
+// TestStatusIsReadOnly checks that the status of an object can be read but not
+// written.
 func TestStatusIsReadOnly(t *testing.T) {
 	w := start(t)
 	made := w.create("a")

@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// acknowledging is a store whose writes discovery is told of when they are done, which
-// is when they are answered.
+// acknowledging is a store that reports the revision of each successful write to
+// discovery before it returns.
 type acknowledging struct {
 	store.Interface
 	to *discovery.Publisher

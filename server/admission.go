@@ -14,40 +14,39 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// What a write takes in memory while it is decoded, checked and encoded follows
-// the text. Measured at 1 MB each, as the most that is live at a time above what
-// there was: YAML in lines 39 times the text, a flow list of one-letter words
-// (a: [b,b,…]) 102 times, one of small maps 126 times; JSON 55 to 92 times,
-// because of the nodes that errors find their lines with. An object that is
-// patched is decoded whole, so its length counts as well.
+// decodeFactor is the memory that decoding, checking and encoding a write takes, as
+// a multiple of the length of its text. It was measured at 1 MB each, as the peak
+// of live memory above the level before: YAML in lines takes 39 times the text, a
+// flow list of one-letter words (a: [b,b,…]) 102 times, a flow list of small maps
+// 126 times; JSON takes 55 to 92 times, because of the nodes that give errors their
+// lines. A patch decodes the whole patched object, so its length counts as well.
 const decodeFactor = 128
 
-// Weights of a write.
+// Parameters of admission.
 const (
-	// smallBody divides the requests into two lines, so that a small one never
-	// waits for large ones.
+	// smallBody divides requests into two lines, so that a small one never waits for
+	// large ones.
 	smallBody = 16 << 10
-	// bodiesFactor is how many bytes of bodies may wait to be decoded, in
-	// parts of the memory for decoding.
+	// bodiesFactor divides the memory for decoding: that part of it bounds, in bytes,
+	// the bodies that may wait to be decoded.
 	bodiesFactor = 4
-	// minLine is the least memory of a line: one request of the largest size
-	// must fit.
+	// minLine is the least memory of a line: one request of the largest size must fit.
 	minLine = maxBody * decodeFactor
 )
 
-// writeMemory bounds, in bytes, what the writes in progress take together. Who
-// finds no room waits in line until there is some, or until the deadline. Reads
-// and discovery do not come by here: they send what is in memory already, or
-// turn it into something else piece by piece.
+// writeMemory bounds, in bytes, the memory of all writes in progress. A write that
+// finds no room waits in line until there is room or its deadline passes. Reads and
+// discovery do not use it: they send what is in memory already, or convert it piece
+// by piece.
 type writeMemory struct{ bodies, decoding *admission.Lines }
 
-// newWriteMemory makes lines for decoding with that many bytes each.
+// newWriteMemory returns lines for decoding with lineBytes bytes each.
 func newWriteMemory(lineBytes int64) *writeMemory {
 	lineBytes = max(lineBytes, minLine)
 	return &writeMemory{admission.NewLines(smallBody, lineBytes/bodiesFactor), admission.NewLines(smallBody*decodeFactor, lineBytes)}
 }
 
-// wholeBody is a body that was read already.
+// wholeBody is a body that has been read completely.
 type wholeBody struct {
 	io.Reader
 	text []byte
@@ -55,12 +54,12 @@ type wholeBody struct {
 
 func (*wholeBody) Close() error { return nil }
 
-// admitted lets a write in when there is memory for its body and then for what
-// is made of it. Reading comes first and by itself: a client that sends slowly
-// holds up only its own body's bytes.
+// admitted admits a write when there is memory for its body and then for decoding
+// it. It reads the body before it asks for the memory for decoding, so a slow
+// client holds up only the bytes of its own body.
 func (k *resource) admitted(h handler) handler { return k.admittedUpTo(maxBody, h) }
 
-// admittedUpTo is admitted for bodies of another length. What is longer than one
+// admittedUpTo is admitted with another limit for the body. A body longer than one
 // object is decoded object by object.
 func (k *resource) admittedUpTo(limit int64, h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -90,11 +89,11 @@ func (k *resource) admittedUpTo(limit int64, h handler) handler {
 	}
 }
 
-// userHeader is where what stands before the server says who asks, as with an
-// API server of Kubernetes.
+// userHeader is the header in which a proxy in front of the server names the user,
+// as for a Kubernetes API server.
 const userHeader = "X-Remote-User"
 
-// authorOf is who sends a write, in their own words.
+// authorOf returns the sender of a write as the request states it, unverified.
 func authorOf(r *http.Request) store.Author {
 	program := queryOf(r).Get("fieldManager")
 	if program == "" {
@@ -103,7 +102,7 @@ func authorOf(r *http.Request) store.Author {
 	return store.Author{User: r.Header.Get(userHeader), Program: program}
 }
 
-// work is what a write takes in memory.
+// work returns the memory that a write takes, in bytes.
 func (k *resource) work(r *http.Request, length int) int64 {
 	if r.Method == http.MethodPatch {
 		if current, err := k.opts.Reads.Get(r.Context(), k.target(r), store.ReadOptions{AtLeast: store.Any}); err == nil {
@@ -113,7 +112,7 @@ func (k *resource) work(r *http.Request, length int) int64 {
 	return int64(length) * decodeFactor
 }
 
-// enter waits for room in a line.
+// enter waits for room in a line. The caller must call release when it is done.
 func enter(ctx context.Context, line *admission.Lines, bytes int64) (release func(), err error) {
 	release, err = line.Enter(ctx, bytes)
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -122,7 +121,7 @@ func enter(ctx context.Context, line *admission.Lines, bytes int64) (release fun
 	return release, err
 }
 
-// readAll reads a body, up to a bound.
+// readAll reads a body of at most limit bytes.
 func readAll(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	text := make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead)
 	buf := bytes.NewBuffer(text)

@@ -37,15 +37,15 @@ func largeRule(name string) string {
 	return rule(name, 100, "annotations:", "  payload: "+strings.Repeat("x", 100<<10), "  more: "+strings.Repeat("y", 100<<10))
 }
 
-// TestLargeWritesWaitInLine: more of them than there is memory for wait, and are
-// told to come again when it takes too long. Nobody else waits.
+// TestLargeWritesWaitInLine checks that large writes beyond the memory wait and are
+// refused when that takes too long. No other request waits.
 func TestLargeWritesWaitInLine(t *testing.T) {
 	begun, end := make(chan string, 100), make(chan struct{})
 	w := start(t, func(o *server.Options) {
 		o.Store = waiting{o.Store, begun, end}
 		o.RequestTimeout = 2 * time.Second
 	})
-	const together, more = 5, 3 // 128 MiB are for 1 MiB of text.
+	const together, more = 5, 3 // 128 MiB are for 1 MiB of text
 	answers := make(chan answer, together+more)
 	send := func(i int) {
 		answers <- w.do("POST", rulesPath, largeRule(fmt.Sprintf("large-%d", i)), asYAML)
@@ -82,11 +82,11 @@ func TestLargeWritesWaitInLine(t *testing.T) {
 	w.want(http.StatusCreated, "POST", rulesPath, rule("later", 100, "annotations:", "  payload: "+strings.Repeat("x", 200<<10)), asYAML)
 }
 
-// TestSlowBodiesHoldUpNobodySmall: who announces large bodies and sends nothing
-// fills the line for those at most.
+// TestSlowBodiesHoldUpNobodySmall checks that clients which announce large bodies
+// and send nothing only fill the line for large bodies.
 func TestSlowBodiesHoldUpNobodySmall(t *testing.T) {
 	w := start(t, func(o *server.Options) { o.RequestTimeout = time.Second })
-	const many = 100 // More than there is room for.
+	const many = 100 // more than there is room for
 	statuses := make(chan string, many)
 	for range many {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
@@ -114,7 +114,7 @@ func TestSlowBodiesHoldUpNobodySmall(t *testing.T) {
 	w.create("small")
 }
 
-// pieces counts what an answer is written in.
+// pieces counts the writes of an answer.
 type pieces struct {
 	*httptest.ResponseRecorder
 	largest int
@@ -125,8 +125,8 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return p.ResponseRecorder.Write(b)
 }
 
-// TestListsAreNeverInMemory: whatever the form, a list is written in pieces no
-// larger than an item.
+// TestListsAreNeverInMemory checks that a list in any format is written in pieces
+// no larger than an item.
 func TestListsAreNeverInMemory(t *testing.T) {
 	var handler http.Handler
 	w := start(t, func(o *server.Options) { handler = server.New(*o).Handler() })

@@ -16,24 +16,24 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// applyTypes are the media types of a part of an object that somebody wants, for
-// a server-side apply.
+// applyTypes are the media types of a server-side apply, whose body is the part of
+// an object that the caller wants.
 var applyTypes = []string{string(types.ApplyYAMLPatchType), "application/apply-patch+json"}
 
-// application is what somebody applies.
+// application is one server-side apply.
 type application struct {
 	part    *schema.Part
 	manager string
 	force   bool
-	// past is of an object whose owners were not kept until now.
+	// past holds earlier versions of an object that has no managedFields yet.
 	past []managedfields.Version
-	// What the last try has come to.
+	// Results of the last attempt.
 	created  bool
 	warnings diag.List
 }
 
-// apply answers PATCH with what somebody wants of an object, which is created if
-// there is none.
+// apply answers PATCH with a server-side apply. It creates the object if there is
+// none.
 func (k *resource) apply(w http.ResponseWriter, r *http.Request, f format, writes store.Interface, body []byte) error {
 	force, err := boolParam(queryOf(r), "force")
 	if err != nil {
@@ -60,8 +60,8 @@ func (k *resource) apply(w http.ResponseWriter, r *http.Request, f format, write
 	return k.writeObject(w, r, code, f, stored)
 }
 
-// application reads what is to be applied to a target. Without a name the target
-// only has the namespace of a text that says none.
+// application decodes text as an apply to target. If target has no name, its
+// namespace is only the default for a text without one.
 func (s *Server) application(ctx context.Context, text []byte, target schema.Key, manager string, force bool) (*application, error) {
 	if err := checkManager(manager, target); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (s *Server) application(ctx context.Context, text []byte, target schema.Key
 	return &application{part: part, manager: manager, force: force, past: past}, err
 }
 
-// checkManager asks for the name that an apply goes by.
+// checkManager checks the fieldManager, which an apply requires.
 func checkManager(manager string, target schema.Key) error {
 	const param = "fieldManager"
 	var errs field.ErrorList
@@ -99,7 +99,8 @@ func checkManager(manager string, target schema.Key) error {
 	return &store.Error{Kind: store.ErrInvalid, Key: target, Problems: problems}
 }
 
-// past is what is known of an object whose owners nobody has kept yet.
+// past returns the known versions of an object that has no managedFields yet,
+// oldest first.
 func (s *Server) past(ctx context.Context, key schema.Key) ([]managedfields.Version, error) {
 	current, err := s.opts.Reads.Get(ctx, key, store.ReadOptions{})
 	if errors.Is(err, store.ErrNotFound) || err == nil && len(current.Meta.ManagedFields) > 0 {
@@ -123,7 +124,7 @@ func (s *Server) past(ctx context.Context, key schema.Key) ([]managedfields.Vers
 	return out, nil
 }
 
-// failed is a failure to merge as the store's contract has it.
+// failed converts a merge failure to an error of the store's contract.
 func (a *application) failed(err error) error {
 	var misfit *managedfields.Misfit
 	switch {
@@ -137,8 +138,8 @@ func (a *application) failed(err error) error {
 	return err
 }
 
-// failedOn is failed for an object that is stored, nil for none. One of an older
-// version may have fields that nobody can own.
+// failedOn is failed for a stored object; current is nil if there is none. An
+// object of an older version may have fields that nobody can own.
 func (a *application) failedOn(current *schema.Object, err error) error {
 	if failed := a.failed(err); failed != err || current == nil { //nolint:errorlint // Is it the same?
 		return failed

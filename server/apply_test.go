@@ -16,7 +16,7 @@ import (
 
 const applyPatch = "Content-Type: application/apply-patch+yaml"
 
-// wanted is a part of a rule, with more lines of its spec.
+// wanted returns a part of a rule, with additional lines of its spec.
 func wanted(spec ...string) string {
 	return "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: a}\nspec: {" + strings.Join(spec, ", ") + "}\n"
 }
@@ -25,7 +25,7 @@ const toReviews = "destination: {name: reviews}"
 
 func as(manager string) string { return rulesPath + "/a?fieldManager=" + manager }
 
-// managers of an object, in the words of managedFields.
+// managers returns the managers of an object, in the format of managedFields.
 func (o object) managers() []string {
 	var out []string
 	for _, e := range o.Metadata.ManagedFields {
@@ -35,7 +35,7 @@ func (o object) managers() []string {
 	return out
 }
 
-// TestApply walks an object through the hands of several managers.
+// TestApply applies an object by several managers.
 func TestApply(t *testing.T) {
 	w := start(t)
 	w.want(http.StatusCreated, "PATCH", as("one")+"&dryRun=All", wanted(toReviews), applyPatch)
@@ -49,7 +49,8 @@ func TestApply(t *testing.T) {
 		t.Errorf("the same again: %s, was %s", again.text, made.text)
 	}
 
-	// Who wants the same is an owner too; that is no change of the spec.
+	// A manager that wants the same value becomes an owner too, without a change of
+	// the spec.
 	shared := w.want(http.StatusOK, "PATCH", as("two"), wanted("precedence: 1"), applyPatch).object(t)
 	if want := []string{"Apply one", "Apply two"}; !slices.Equal(shared.managers(), want) || shared.Metadata.Generation != 1 {
 		t.Errorf("managers %v at generation %d", shared.managers(), shared.Metadata.Generation)
@@ -64,13 +65,13 @@ func TestApply(t *testing.T) {
 		t.Errorf("forced: %+v", forced)
 	}
 
-	// Who wants a field no longer takes it away, unless others want it.
+	// A manager that no longer wants a field removes it, unless others want it.
 	w.want(http.StatusOK, "PATCH", as("one"), wanted(toReviews), applyPatch)
 	if got := w.want(http.StatusOK, "PATCH", as("two"), wanted(), applyPatch); strings.Contains(got.text, `"precedence":`) {
 		t.Errorf("left: %s", got.text)
 	}
 
-	// An update is of its program, by whatever verb.
+	// An update belongs to its program, whatever the verb.
 	w.want(http.StatusOK, "PATCH", as("editor"), `{"spec":{"precedence":7}}`, mergePatch)
 	if got := w.want(http.StatusConflict, "PATCH", as("one"), wanted(toReviews, "precedence: 1"), applyPatch).status(t); !strings.Contains(got.Message, `conflict with "editor" using config.istio.io/v1alpha2: .spec.precedence`) {
 		t.Errorf("conflict: %s", got.Message)
@@ -81,8 +82,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestApplyFindsEarlierWriters: who wrote before the first apply is known by the
-// history of the object.
+// TestApplyFindsEarlierWriters checks that the object's history identifies writers
+// before the first apply.
 func TestApplyFindsEarlierWriters(t *testing.T) {
 	w := start(t)
 	w.want(http.StatusCreated, "POST", rulesPath+"?fieldManager=creator", rule("a", 100), asYAML)
@@ -103,7 +104,7 @@ func TestApplyFindsEarlierWriters(t *testing.T) {
 	}
 }
 
-// TestApplyRefused: what is wrong is said, and nothing is written.
+// TestApplyRefused checks that a refused apply names the error and writes nothing.
 func TestApplyRefused(t *testing.T) {
 	w := start(t)
 	w.create("a")
@@ -141,7 +142,7 @@ func TestApplyRefused(t *testing.T) {
 	}
 }
 
-// TestApplyOfAnEntryThatIsNone: entries that are known by a name have one, each its own.
+// TestApplyOfAnEntryThatIsNone checks that entries with names need distinct names.
 func TestApplyOfAnEntryThatIsNone(t *testing.T) {
 	w := start(t)
 	const (
@@ -165,8 +166,9 @@ func TestApplyOfAnEntryThatIsNone(t *testing.T) {
 	}
 }
 
-// TestOwnersAreSentBack: who knows nothing of managedFields does not lose them, who
-// sends them can set them, and an object that is made anew has them again.
+// TestOwnersAreSentBack checks that a client which ignores managedFields does not
+// lose them, that a client can set them, and that a recreated object has them
+// again.
 func TestOwnersAreSentBack(t *testing.T) {
 	w := start(t)
 	w.want(http.StatusCreated, "PATCH", as("one"), wanted(toReviews), applyPatch)
@@ -190,8 +192,8 @@ func TestOwnersAreSentBack(t *testing.T) {
 	}
 }
 
-// TestApplyInTransaction: some fields of several objects, at one revision or not at
-// all.
+// TestApplyInTransaction applies fields of several objects, at one revision or not
+// at all.
 func TestApplyInTransaction(t *testing.T) {
 	w := start(t)
 	part := func(name, more string, precedence int) string {
@@ -221,7 +223,7 @@ func TestApplyInTransaction(t *testing.T) {
 	w.want(http.StatusUnprocessableEntity, "POST", transactions, transaction(part("a", `"force":true`, 1)), asJSON)
 }
 
-// TestApplySecret: a key is applied, kept and replaced, and nobody sees it.
+// TestApplySecret checks that a key is applied, kept and replaced, and never shown.
 func TestApplySecret(t *testing.T) {
 	w := replica(t, memory.New())
 	authority := selfsigned.NewAuthority(t, t.TempDir())
@@ -250,7 +252,7 @@ func TestApplySecret(t *testing.T) {
 	if st := apply(http.StatusConflict, "two", next).status(t); len(st.Details.Causes) != 2 {
 		t.Errorf("%+v", st)
 	}
-	// One manager that lets go of a key does not take it from the other.
+	// A manager that gives up a key does not take it from the other.
 	if got := apply(http.StatusOK, "two", nil).object(t); !strings.Contains(string(got.Spec), "(kept: sha256:") {
 		t.Errorf("%s", got.Spec)
 	}
@@ -259,7 +261,7 @@ func TestApplySecret(t *testing.T) {
 		t.Errorf("generation %d", renewed.Metadata.Generation)
 	}
 	apply(http.StatusUnprocessableEntity, "one", map[string]string{"certificate": newCertificate, "privateKey": key})
-	// What was shown is applied: the key stays.
+	// Applying what was shown keeps the key.
 	var shown map[string]string
 	if err := json.Unmarshal(renewed.Spec, &shown); err != nil {
 		t.Fatal(err)

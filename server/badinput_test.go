@@ -17,7 +17,7 @@ import (
 	"github.com/pilot-api/pilot-api/server"
 )
 
-// TestBadBodies sends what must not be stored, and looks at the answer.
+// TestBadBodies sends what must not be stored and checks the answer.
 func TestBadBodies(t *testing.T) {
 	good := rule("reviews", 100)
 	for _, c := range []struct {
@@ -67,7 +67,7 @@ func TestNameOfAnotherURL(t *testing.T) {
 	}
 }
 
-// TestCauses wants every wrong field by itself, for programs.
+// TestCauses checks that a program can read each wrong field separately.
 func TestCauses(t *testing.T) {
 	body := strings.Replace(rule("reviews", 100), "weight: 100", "weight: 101\n    lables: {}", 1)
 	st := start(t).want(http.StatusUnprocessableEntity, "POST", rulesPath, body, asYAML).status(t)
@@ -80,7 +80,8 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestWarning wants what is stored but not honoured to be said at once.
+// TestWarning checks that the answer to a write warns of what is stored but not
+// honoured.
 func TestWarning(t *testing.T) {
 	body := strings.Replace(rule("reviews", 100), "v1alpha2", "v1alpha1", 1)
 	got := start(t).want(http.StatusCreated, "POST", rulesPath, body, asYAML)
@@ -89,8 +90,8 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// TestHugeBody sends five megabytes, and must be answered before the server
-// has taken them all.
+// TestHugeBody sends five megabytes and must be answered before the server has read
+// all of them.
 func TestHugeBody(t *testing.T) {
 	w := start(t)
 	const size = 5 << 20
@@ -188,14 +189,14 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 			t.Errorf("%s: Allow %q, want %q", path, got.Header.Get("Allow"), allow)
 		}
 	}
-	// What the client escapes without need is the same name.
+	// A needlessly escaped name is the same name.
 	w.create("reviews")
 	w.want(http.StatusOK, "GET", rulesPath+"/revi%65ws", "")
 	w.want(http.StatusNotFound, "GET", rulesPath+"/a%2Fb", "")
 }
 
-// TestSlowHead shows that a client cannot hold a connection with half a
-// request for ever; it needs the real Serve.
+// TestSlowHead checks that a client cannot hold a connection forever with half a
+// request. It needs the real Serve.
 func TestSlowHead(t *testing.T) {
 	_, addr, _ := serve(t, func(o *server.Options) { o.RequestTimeout = 50 * time.Millisecond })
 	conn, err := net.Dial("tcp", addr)

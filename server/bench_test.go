@@ -16,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// benchWorld is a server with n stored rules.
+// benchWorld returns the URL of a server with n stored rules.
 func benchWorld(b *testing.B, n int) (url string) {
 	b.Helper()
 	mem := memory.New()
@@ -40,8 +40,8 @@ func benchServe(b *testing.B, h http.Handler) (url string) {
 	return ts.URL
 }
 
-// bare is the handler to compare with: it drains the request and writes the
-// bytes that the server would.
+// bare is the handler to compare with: it drains the request and writes the bytes
+// that the server would.
 func bare(code int, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -52,7 +52,7 @@ func bare(code int, body []byte) http.Handler {
 	})
 }
 
-// load sends requests from several clients and returns the last answer's body.
+// load sends requests from several clients and returns the body of the last answer.
 func load(b *testing.B, code int, next func(i int64) *http.Request) {
 	b.Helper()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
@@ -132,11 +132,11 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkHandler is the server's own share, without net/http and clients.
+// BenchmarkHandler measures the server's own share, without net/http and clients.
 func BenchmarkHandler(b *testing.B) {
 	mem := memory.New()
 	h := server.New(server.Options{Store: store.Strict(mem), Reads: mem, Log: slog.New(slog.DiscardHandler)}).Handler()
-	var last int // also what earlier runs made
+	var last int // includes objects of earlier runs
 	create := func() *http.Request {
 		last++
 		return httptest.NewRequest("POST", rulesPath, strings.NewReader(fmt.Sprintf(benchObject, fmt.Sprintf("r-%d", last))))

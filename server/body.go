@@ -24,8 +24,8 @@ const maxBody = schema.MaxTextBytes
 // objectTypes are the media types of an object in a request.
 var objectTypes = slices.Concat(mediaTypes[formatJSON], mediaTypes[formatYAML])
 
-// readBody is the body of a request of one of the allowed media types, which
-// was read when the request was admitted.
+// readBody returns the body of an admitted request and its media type, which must
+// be one of the allowed ones.
 func readBody(r *http.Request, allowed ...string) (body []byte, media string, err error) {
 	if media, err = contentType(r, allowed...); err != nil {
 		return nil, "", err
@@ -42,7 +42,7 @@ func readBody(r *http.Request, allowed ...string) (body []byte, media string, er
 	return whole.text, media, nil
 }
 
-// bodyLength is that of a body which was admitted, in bytes.
+// bodyLength returns the length of an admitted body, in bytes.
 func bodyLength(r *http.Request) int {
 	if whole, ok := r.Body.(*wholeBody); ok {
 		return len(whole.text)
@@ -54,8 +54,8 @@ func errTooLarge(limit int64) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the limit is %d bytes", limit))
 }
 
-// readObject reads the object in a body and checks it, field by field and
-// against the URL. The list is of warnings.
+// readObject decodes the object in a body, checks each field, and checks that the
+// object matches the URL. The list holds warnings.
 func (k *resource) readObject(r *http.Request) (*schema.Object, diag.List, error) {
 	body, media, err := readBody(r, objectTypes...)
 	if err != nil {
@@ -67,11 +67,11 @@ func (k *resource) readObject(r *http.Request) (*schema.Object, diag.List, error
 	return k.decodeFor(r.Context(), body, k.target(r))
 }
 
-// mostTold is how many errors of a body with many objects are told.
+// mostTold bounds the errors reported for a body with many objects.
 const mostTold = 100
 
-// objectsIn decodes all documents of a text, and the items of Lists, until the context
-// ends. It has at least one object, and no more than a transaction has operations.
+// objectsIn decodes all documents of a text and the items of Lists, until ctx ends.
+// It returns at least one object and at most store.MaxTxnOps.
 func objectsIn(ctx context.Context, text []byte, namespace string) ([]*schema.Object, error) {
 	var objects []*schema.Object
 	var errs diag.List
@@ -102,7 +102,7 @@ func objectsIn(ctx context.Context, text []byte, namespace string) ([]*schema.Ob
 	return objects, nil
 }
 
-// malformedJSON says where a text stops being JSON.
+// malformedJSON returns an error that says where a text stops being JSON.
 func malformedJSON(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return badRequest("the body is empty")
@@ -119,8 +119,8 @@ func malformedJSON(body []byte) error {
 		line, len(before)-strings.LastIndexByte(before, '\n')-1, err)
 }
 
-// decodeFor decodes the object that a request for target carries, and tells what
-// there is to be warned of.
+// decodeFor decodes the object that a request for target carries. The list holds
+// warnings.
 func (s *Server) decodeFor(ctx context.Context, text []byte, target schema.Key) (*schema.Object, diag.List, error) {
 	obj, problems, err := s.decodeInTurn(ctx, text, schema.Options{Namespace: target.Namespace})
 	if err != nil {
@@ -132,12 +132,12 @@ func (s *Server) decodeFor(ctx context.Context, text []byte, target schema.Key) 
 	return decoded(obj, problems, target)
 }
 
-// decodeNext decodes a text that was refused once more, as the next state of a
-// stored object. What that one breaks already does not refuse the text.
+// decodeNext decodes a refused text again, as the next state of a stored object. It
+// tolerates violations that the stored object already has.
 func (s *Server) decodeNext(ctx context.Context, text []byte, target schema.Key, problems diag.List) (*schema.Object, diag.List) {
 	stored, err := s.opts.Reads.Get(ctx, target, store.ReadOptions{AtLeast: store.Any})
 	if err != nil {
-		return nil, problems // Which say what is wrong by today's rules.
+		return nil, problems // They say what is wrong by today's rules.
 	}
 	known := schema.Violations(stored)
 	if len(known) == 0 {
@@ -146,8 +146,9 @@ func (s *Server) decodeNext(ctx context.Context, text []byte, target schema.Key,
 	return schema.Decode(text, schema.Options{Namespace: target.Namespace, Known: known})
 }
 
-// decodeMade is decodeFor of a text that nobody wrote, but that was made of an object,
-// nil for none: a place in it says nothing.
+// decodeMade is decodeFor for a text that the server made from current, which is
+// nil if there is no such object. It drops the positions in problems, because no
+// user wrote the text.
 func decodeMade(text []byte, current *schema.Object, target schema.Key) (*schema.Object, diag.List, error) {
 	if schema.Outgrown(text, current) {
 		return nil, nil, badRequest("the object would have more than %d values", schema.MaxValues)
@@ -174,8 +175,8 @@ func decoded(obj *schema.Object, problems diag.List, target schema.Key) (*schema
 	return obj, problems.Warnings(), nil
 }
 
-// disagreementOr prefers "this belongs to another URL" to the list of what is
-// wrong with the object.
+// disagreementOr returns an error about a body that belongs to another URL, if it
+// does, in preference to otherwise.
 func disagreementOr(otherwise error, target schema.Key, problems diag.List) error {
 	for _, p := range problems {
 		if _, known := schema.KindByName(p.Object.Kind); known {
@@ -187,8 +188,8 @@ func disagreementOr(otherwise error, target schema.Key, problems diag.List) erro
 	return otherwise
 }
 
-// agree checks that body and URL name the same object. A name missing in
-// either is not compared.
+// agree checks that body and URL name the same object. It skips a field that either
+// of them leaves out.
 func agree(target schema.Key, body diag.Ref) error {
 	for _, c := range []struct{ what, url, body string }{
 		{"kind", target.Kind, body.Kind},

@@ -11,9 +11,9 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// TestObjectsOfABodyAreBounded: a body is told about as many errors as a text has, in one
-// document or many, has no more objects than may be written together, and is not decoded
-// for nobody.
+// TestObjectsOfABodyAreBounded checks that a body with many documents reports as
+// many errors as one text, has no more objects than one transaction, and is not
+// decoded after its client has left.
 func TestObjectsOfABodyAreBounded(t *testing.T) {
 	const item = "{apiVersion: config.istio.io/v1alpha2, kind: RouteRule, metadata: {name: x%d}, spec: {destination: {name: a}}}\n"
 	for name, text := range map[string]string{

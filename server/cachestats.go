@@ -6,22 +6,22 @@ import (
 	"sync"
 )
 
-// Bounds of what is counted: anybody can ask for any number of paths.
+// Bounds of what is counted, because anybody can ask for any number of paths.
 const (
 	maxCountedPaths = 1 << 14
 	maxCountedPath  = 1 << 10 // bytes
 )
 
-// cacheStats counts the answers at each path of the v1 API, as Pilot did for
-// its response cache. There is no such cache here: a hit is the very answer
-// that the path had before, a miss is one that is new to the path. It is safe
-// for concurrent use.
+// cacheStats counts the answers at each path of the v1 API, as Pilot did for its
+// response cache. This server has no such cache: a hit is an answer equal to the
+// path's previous one, a miss is an answer that is new to the path. It is safe for
+// concurrent use.
 type cacheStats struct {
 	mu    sync.Mutex
 	paths map[string]*pathStats
 }
 
-// pathStats is one path since the last reset.
+// pathStats counts the answers of one path since the last reset.
 type pathStats struct {
 	Hit  uint64 `json:"hit"`
 	Miss uint64 `json:"miss"`
@@ -31,7 +31,7 @@ type pathStats struct {
 
 func newCacheStats() *cacheStats { return &cacheStats{paths: map[string]*pathStats{}} }
 
-// count notes an answer. Beyond the bounds, new paths are not counted.
+// count records an answer. Beyond the bounds it ignores new paths.
 func (c *cacheStats) count(path, version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *cacheStats) count(path, version string) {
 	p.version = version
 }
 
-// show answers the counts, in Pilot's form.
+// show answers with the counts in Pilot's format.
 func (c *cacheStats) show(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	body, err := json.Marshal(map[string]any{"cache_stats": c.paths})
@@ -63,8 +63,8 @@ func (c *cacheStats) show(w http.ResponseWriter, _ *http.Request) {
 	writeBody(w, body)
 }
 
-// reset starts all counts at 0, and forgets the paths that nobody asked for
-// since the last reset.
+// reset sets all counts to 0 and forgets the paths that were not requested since
+// the last reset.
 func (c *cacheStats) reset(http.ResponseWriter, *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

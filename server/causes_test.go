@@ -18,11 +18,11 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// secret stands for what lies behind a failure: addresses, user names, stacks.
+// secret stands for the details behind a failure: addresses, user names, stacks.
 const secret = "10.9.8.7:2379 as root"
 
-// trouble is a store, and the source of discovery, in which every call fails
-// in the same way.
+// trouble is a store, and the source of discovery, in which every call fails in the
+// same way.
 type trouble struct{ fail func() error }
 
 func (s trouble) Get(context.Context, schema.Key, store.ReadOptions) (*schema.Object, error) {
@@ -61,8 +61,8 @@ func (trouble) Since(int64) ([]schema.Change, int64, bool)  { return nil, 0, fal
 func (s trouble) Changed() <-chan struct{}                  { return nil }
 func (s trouble) Err() error                                { return s.fail() }
 
-// TestCausesAreLoggedNotSent: whatever fails behind whichever path, its cause
-// is for the log alone.
+// TestCausesAreLoggedNotSent checks for all failures and paths that only the log
+// has the cause.
 func TestCausesAreLoggedNotSent(t *testing.T) {
 	const (
 		object = rulesPath + "/a"
@@ -95,7 +95,7 @@ func TestCausesAreLoggedNotSent(t *testing.T) {
 		store.ErrUnavailable, store.ErrTooLarge, store.ErrOutcomeUnknown, context.DeadlineExceeded, errors.New("no kind of ours"),
 	} {
 		kinds[kind.Error()] = func() error {
-			// Behind a failure there may be another, with an answer of its own.
+			// A failure may have another failure as its cause, with an answer of its own.
 			inner := &store.Error{Kind: store.ErrUnavailable, Cause: errors.New(secret)}
 			return fmt.Errorf("wrapped: %w", &store.Error{Kind: kind, Cause: fmt.Errorf("%s: %w", secret, inner)})
 		}
@@ -107,7 +107,7 @@ func TestCausesAreLoggedNotSent(t *testing.T) {
 			w := startBehind(t, anyAnswer, func(o *server.Options) {
 				o.Store, o.Reads = store.Strict(in), in
 				o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-				if name != "raw" { // Checks and sources answer in words for people.
+				if name != "raw" { // Checks and sources answer with texts for people.
 					o.Ready = []server.Check{{Name: "store", Run: func(context.Context) error { return fail() }}}
 					o.Discovery = discovery.New(discovery.Options{Source: in})
 				}
@@ -125,7 +125,7 @@ func TestCausesAreLoggedNotSent(t *testing.T) {
 	}
 }
 
-// lockedBuffer is a log that several requests write at once.
+// lockedBuffer is a log for concurrent requests.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -8,13 +8,13 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// changes are a watch of the store as a stream reads it: pulled where the watch allows
-// that, so that no goroutine stands between the log of changes and the connection. One
-// goroutine uses it.
+// changes reads a watch of the store for a stream. It pulls where the watch allows
+// that, so that no goroutine stands between the log of changes and the connection.
+// It is for use by one goroutine.
 type changes struct {
 	store.Watcher
-	pull  store.Puller // nil where it cannot be pulled
-	held  *store.Batch // was pushed and not asked for yet
+	pull  store.Puller // nil if the watch cannot be pulled
+	held  *store.Batch // pushed but not yet returned by next
 	ended error
 }
 
@@ -23,7 +23,8 @@ func changesOf(w store.Watcher) *changes {
 	return &changes{Watcher: w, pull: pull}
 }
 
-// ready has a token when next may have something, of a watch that can be pulled.
+// ready receives when next may have something. It is nil if the watch cannot be
+// pulled.
 func (c *changes) ready() <-chan struct{} {
 	if c.pull == nil {
 		return nil
@@ -31,7 +32,7 @@ func (c *changes) ready() <-chan struct{} {
 	return c.pull.Ready()
 }
 
-// pushed brings what hold takes, of a watch that cannot be pulled.
+// pushed returns the batches to pass to hold. It is nil if the watch can be pulled.
 func (c *changes) pushed() <-chan store.Batch {
 	if c.pull != nil {
 		return nil
@@ -39,16 +40,17 @@ func (c *changes) pushed() <-chan store.Batch {
 	return c.Batches()
 }
 
-// hold keeps what came from pushed for next.
+// hold keeps a value received from pushed for next.
 func (c *changes) hold(b store.Batch, ok bool) {
 	if !ok {
-		c.ended = cmp.Or(c.Err(), context.Canceled) // It always says why.
+		c.ended = cmp.Or(c.Err(), context.Canceled) // Err always gives a reason.
 		return
 	}
 	c.held = &b
 }
 
-// next is the next batch, if there is one now, or why there will be none.
+// next returns the next batch if there is one now, or the error that ended the
+// watch. It does not block.
 func (c *changes) next() (b store.Batch, some bool, err error) {
 	if c.pull != nil {
 		return c.pull.Pull()
@@ -67,7 +69,7 @@ func (c *changes) next() (b store.Batch, some bool, err error) {
 	return b, true, nil
 }
 
-// first waits for the next batch.
+// first waits for the next batch, at most for timeout.
 func (c *changes) first(ctx context.Context, timeout time.Duration) (store.Batch, error) {
 	late := time.NewTimer(timeout)
 	defer late.Stop()

@@ -13,9 +13,9 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// lateWish is a store that makes a change when a watch has looked for the first time and
-// found nothing, and learns only then that its progress is wished for: one token of the
-// watch is for both.
+// lateWish is a store that makes a change after a watch has looked for the first
+// time and found nothing, and only then receives its request for progress: one
+// token of the watch is for both.
 type lateWish struct {
 	*memory.Store
 	change func()
@@ -47,7 +47,8 @@ func (w *lateWatch) Pull() (b store.Batch, some bool, err error) {
 	return b, some, err
 }
 
-// TestWatchThatGoesOnIsWoken: the first thing that a watch is told is not the last.
+// TestWatchThatGoesOnIsWoken checks that a watch receives more than its first
+// event.
 func TestWatchThatGoesOnIsWoken(t *testing.T) {
 	objects := memory.New()
 	var w *world
@@ -62,8 +63,8 @@ func TestWatchThatGoesOnIsWoken(t *testing.T) {
 	watch.want("ADDED c")
 }
 
-// onlyPushed is a store whose watches cannot be pulled, as those of etcd and of other
-// servers.
+// onlyPushed is a store whose watches cannot be pulled, like those of etcd and of
+// other servers.
 type onlyPushed struct{ *memory.Store }
 
 func (s onlyPushed) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
@@ -71,7 +72,7 @@ func (s onlyPushed) Watch(ctx context.Context, scope store.Scope, after int64) (
 	return struct{ store.Watcher }{w}, err
 }
 
-// TestWatchThatIsPushed is told everything, too.
+// TestWatchThatIsPushed checks that a pushed watch receives everything, too.
 func TestWatchThatIsPushed(t *testing.T) {
 	objects := memory.New()
 	w := start(t, func(o *server.Options) { o.Store, o.Reads = store.Strict(objects), onlyPushed{objects} })
@@ -93,7 +94,8 @@ func TestWatchThatIsPushed(t *testing.T) {
 	}
 }
 
-// TestListBesideADryRun: what a dry run of a delete answers with is not what others list.
+// TestListBesideADryRun checks that the answer to a dry run of a delete does not
+// show up in lists.
 func TestListBesideADryRun(t *testing.T) {
 	w := start(t)
 	for i := range 150 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCharsets: a body in a charset that is not read is refused by whatever takes a
-// body: all endpoints of the OpenAPI documents, and the polls.
+// TestCharsets checks that everything that accepts a body refuses an unsupported
+// charset: all endpoints of the OpenAPI documents, and the polls.
 func TestCharsets(t *testing.T) {
 	w := followed(t)
 	type endpoint struct{ method, path, media string }

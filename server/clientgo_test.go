@@ -37,7 +37,7 @@ func unstructuredRule(t *testing.T, name string, weight int) *unstructured.Unstr
 	return &o
 }
 
-// TestDiscoveryClient: client-go finds the kinds by itself.
+// TestDiscoveryClient checks that client-go discovers the kinds.
 func TestDiscoveryClient(t *testing.T) {
 	w := start(t)
 	d, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: w.url})
@@ -66,8 +66,8 @@ func TestDiscoveryClient(t *testing.T) {
 	}
 }
 
-// TestInformer: an informer of client-go follows the server, through the end
-// of its watches, without a relist.
+// TestInformer checks that an informer of client-go follows the server, through the
+// end of its watches, without a relist.
 func TestInformer(t *testing.T) {
 	w := start(t, func(o *server.Options) { o.BookmarkInterval = 10 * time.Millisecond })
 	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url})
@@ -115,8 +115,8 @@ func TestInformer(t *testing.T) {
 	}
 }
 
-// TestFinalizersWithClientGo: an object that is deleted is seen to be marked,
-// and gone only when its holder lets go.
+// TestFinalizersWithClientGo checks that a deleted object is first marked, and gone
+// only when its finalizer is removed.
 func TestFinalizersWithClientGo(t *testing.T) {
 	w := start(t)
 	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url})
@@ -163,8 +163,8 @@ func TestFinalizersWithClientGo(t *testing.T) {
 	}
 }
 
-// TestRetryWatcherLearnsOfTheEnd: one that asks for changes that are no longer
-// kept is told so, and does not ask for ever.
+// TestRetryWatcherLearnsOfTheEnd checks that a RetryWatcher which asks for expired
+// changes is told so and stops asking.
 func TestRetryWatcherLearnsOfTheEnd(t *testing.T) {
 	w := start(t)
 	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url})
@@ -185,14 +185,15 @@ func TestRetryWatcherLearnsOfTheEnd(t *testing.T) {
 	<-retry.Done()
 }
 
-// ruleWatcher is a resource as a RetryWatcher wants it.
+// ruleWatcher adapts a resource to a RetryWatcher.
 type ruleWatcher struct{ dynamic.ResourceInterface }
 
 func (r ruleWatcher) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	return r.Watch(ctx, opts)
 }
 
-// TestInformerSurvivesCompaction: one whose watch cannot go on lists again.
+// TestInformerSurvivesCompaction checks that an informer whose watch cannot be
+// resumed lists again.
 func TestInformerSurvivesCompaction(t *testing.T) {
 	stop := make(chan struct{})
 	var compacted atomic.Bool
@@ -225,8 +226,8 @@ func TestInformerSurvivesCompaction(t *testing.T) {
 	}
 }
 
-// interrupted holds back its first watches, ends them when told to, and is
-// itself again from then on.
+// interrupted holds back its first watches, ends them on request, and behaves
+// normally from then on.
 type interrupted struct {
 	store.Reader
 	stop      chan struct{}

@@ -18,7 +18,8 @@ import (
 	"github.com/pilot-api/pilot-api/server"
 )
 
-// unhurried passes answers on without what has client-go repeat the request.
+// unhurried passes answers on without the header that makes client-go repeat the
+// request.
 func unhurried(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
@@ -29,7 +30,7 @@ func unhurried(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// TestTypedErrors: client-go tells by its own functions what went wrong.
+// TestTypedErrors checks that client-go's functions recognize the errors.
 func TestTypedErrors(t *testing.T) {
 	w := start(t, func(o *server.Options) { o.MaxWatches, o.RevisionTimeout = 1, 1 })
 	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url, WrapTransport: unhurried})
@@ -107,7 +108,7 @@ func TestTypedErrors(t *testing.T) {
 			t.Errorf("%s: got %T %v (%s)", name, err, err, apierrors.ReasonForError(err))
 		}
 	}
-	// What expired goes on in the newest state, as its answer says.
+	// An expired list goes on in the newest state, as its answer says.
 	_, err = rules.List(ctx, metav1.ListOptions{Limit: 1, Continue: first.GetContinue()})
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || status.Status().ListMeta.Continue == "" {
@@ -119,8 +120,8 @@ func TestTypedErrors(t *testing.T) {
 	}
 }
 
-// TestRESTMapper: by kind, by resource and by short name client-go finds the way
-// to objects that it has never heard of.
+// TestRESTMapper checks that client-go maps kinds, resources and short names of
+// unknown kinds to their URLs.
 func TestRESTMapper(t *testing.T) {
 	w := start(t)
 	d, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: w.url})

@@ -19,7 +19,7 @@ import (
 )
 
 // annotationLock is a lock of client-go's leader election in an annotation of an
-// object, written on condition that nobody wrote it since it was read.
+// object, which is written only if nobody has written it since it was read.
 type annotationLock struct {
 	rules    dynamic.ResourceInterface
 	identity string
@@ -74,12 +74,12 @@ func (l *annotationLock) Describe() string   { return "routerules/default/leader
 
 // candidate wants to lead until it is stopped.
 type candidate struct {
-	led, ended chan struct{} // closed when it leads, and when it wants to no more
+	led, ended chan struct{} // closed when it leads, and when it gives up
 	cancel     context.CancelFunc
-	leaders    *atomic.Int64 // of all candidates
+	leaders    *atomic.Int64 // leaders among all candidates
 }
 
-// stand puts one up, whose requests go by a client of its own.
+// stand starts a candidate with a client of its own.
 func stand(t *testing.T, rules dynamic.ResourceInterface, identity string, leaders *atomic.Int64, change func(*leaderelection.LeaderElectionConfig)) *candidate {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -107,15 +107,15 @@ func stand(t *testing.T, rules dynamic.ResourceInterface, identity string, leade
 	return c
 }
 
-// resign stops what a leader does, and then its claim.
+// resign stops the leader's work, and then its candidacy.
 func (c *candidate) resign() {
 	c.leaders.Add(-1)
 	c.cancel()
 	<-c.ended
 }
 
-// TestLeaderElection: two candidates, and whenever the leader goes the other leads,
-// long before the lease of the first would have run out.
+// TestLeaderElection checks with two candidates that when the leader goes, the
+// other leads long before the first one's lease would have expired.
 func TestLeaderElection(t *testing.T) {
 	s := startShaken(t)
 	var leaders atomic.Int64
@@ -145,8 +145,8 @@ func TestLeaderElection(t *testing.T) {
 	}
 }
 
-// TestLeaderIsCutOff: a leader that reaches nobody stops, and when its lease has run
-// out another leads.
+// TestLeaderIsCutOff checks that a leader without connection stops, and that
+// another leads when its lease has expired.
 func TestLeaderIsCutOff(t *testing.T) {
 	if !*thorough {
 		t.Skip("takes a lease: -thorough")

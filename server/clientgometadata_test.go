@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestMetadataClient: who wants no more than the metadata of objects reads, follows
-// and deletes them.
+// TestMetadataClient checks that a client reads, follows and deletes objects by
+// their metadata only.
 func TestMetadataClient(t *testing.T) {
 	w := start(t)
 	client, err := metadata.NewForConfig(&rest.Config{Host: w.url})

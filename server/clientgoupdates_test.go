@@ -16,8 +16,9 @@ import (
 
 const counted = "example.com/count"
 
-// TestUpdateLoops: many count in one object, each by reading, adding one, and
-// beginning again where somebody else was faster. No step is lost or taken twice.
+// TestUpdateLoops checks that no update is lost or done twice when many clients
+// count in one object, each by reading it, adding one, and retrying after a
+// conflict.
 func TestUpdateLoops(t *testing.T) {
 	const clients, steps = 8, 25
 	s := startShaken(t)
@@ -32,7 +33,7 @@ func TestUpdateLoops(t *testing.T) {
 	for range clients {
 		mine := s.client(s.back.URL).Resource(ruleResource).Namespace("default")
 		all.Go(func() error {
-			next := made // All begin with the same one.
+			next := made // All start with the same one.
 			for range steps {
 				err := retry.RetryOnConflict(patience, func() (err error) {
 					if next == nil {

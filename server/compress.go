@@ -10,16 +10,16 @@ import (
 	"sync"
 )
 
-// compressFrom is the length of an answer from which on it is worth to compress
-// it, in bytes; that of a Kubernetes API server.
+// compressFrom is the length, in bytes, from which an answer is worth compressing.
+// A Kubernetes API server uses the same.
 const compressFrom = 128 << 10
 
-// compressed answers a GET in gzip where the client takes that and the answer is
-// large. It is not for watches, whose events must not wait in a buffer.
+// compressed answers a GET in gzip if the client accepts that and the answer is
+// large. Do not use it for watches, whose events must not wait in a buffer.
 func (s *Server) compressed(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !isRead(r) {
-			return h(w, r) // What is done must not be answered 429.
+			return h(w, r) // A write that is done must not be answered with 429.
 		}
 		answer := &answerWriter{w, s.pacer, r.Context()}
 		w = answer
@@ -36,7 +36,7 @@ func (s *Server) compressed(h handler) handler {
 	}
 }
 
-// takesGzip reads Accept-Encoding.
+// takesGzip reports whether Accept-Encoding allows gzip.
 func takesGzip(r *http.Request) bool {
 	for _, header := range r.Header.Values("Accept-Encoding") {
 		for one := range strings.SplitSeq(header, ",") {
@@ -51,16 +51,16 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// compressor holds an answer back until it is known to be large, or over.
+// compressor holds an answer back until it is known to be large or has ended.
 type compressor struct {
 	http.ResponseWriter
 	answer *answerWriter
 	code   int
 	held   []byte
-	gz     *gzip.Writer // once it is known to be large
-	out    bytes.Buffer // of gz
-	sent   bool         // the head is
-	failed error        // why the answer cannot be whole
+	gz     *gzip.Writer // set once the answer is known to be large
+	out    bytes.Buffer // output of gz
+	sent   bool         // whether the head was sent
+	failed error        // why the answer is incomplete
 }
 
 func (c *compressor) WriteHeader(code int) {
@@ -93,9 +93,9 @@ func (c *compressor) Write(p []byte) (int, error) {
 	return c.Write(p)
 }
 
-// begin sends the head of an answer in gzip. Its ETag is another one than that
-// of the same answer as it is. Where too many answers are encoded, this one goes out as
-// it is.
+// begin sends the head of an answer in gzip, whose ETag differs from that of the
+// uncompressed answer. If too many answers are being encoded, this one is sent
+// uncompressed.
 func (c *compressor) begin() {
 	if !c.answer.sit() {
 		c.plain()
@@ -116,14 +116,14 @@ func (c *compressor) asGzip() {
 	}
 }
 
-// packed is where to write what is in gzip already.
+// packed returns the writer for an answer that is already in gzip.
 func (c *compressor) packed() http.ResponseWriter {
 	c.asGzip()
 	c.sent = true
 	return c.ResponseWriter
 }
 
-// takesPacked reports whether an answer that is large goes out in gzip.
+// takesPacked reports whether a large answer goes out in gzip.
 func takesPacked(w http.ResponseWriter) bool {
 	_, ok := w.(*compressor)
 	return ok
@@ -135,10 +135,10 @@ func (c *compressor) plain() {
 	}
 }
 
-// finish sends what is left.
+// finish sends the rest of the answer.
 func (c *compressor) finish() error {
 	if c.gz != nil {
-		_ = c.encode(func() { _ = c.gz.Close() }) // A client that is gone is no failure of ours.
+		_ = c.encode(func() { _ = c.gz.Close() }) // A client that is gone is not our failure.
 		return c.failed
 	}
 	if !c.sent {
@@ -158,21 +158,21 @@ func (c *compressor) release() {
 	}
 }
 
-// pack writes in gzip.
+// pack compresses what write writes to out.
 func pack(out io.Writer, write func(io.Writer)) {
 	gz := gzipWriters.Get().(*gzip.Writer)
 	gz.Reset(out)
 	write(gz)
-	_ = gz.Close() // Whose out fails knows of it.
+	_ = gz.Close() // The caller sees a failure of its own writer.
 	gz.Reset(nil)
 	gzipWriters.Put(gz)
 }
 
-// gzipWriters are large, and quick rather than thorough.
+// gzipWriters pools writers because they are large. They favor speed over size.
 var gzipWriters = sync.Pool{New: func() any {
 	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
-		panic(err) // There is such a level.
+		panic(err) // The level exists.
 	}
 	return w
 }}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// raw sends a GET and takes the body as it comes.
+// raw sends a GET and returns the body undecoded.
 func (w *world) raw(path string, headers ...string) (*http.Response, string) {
 	w.Helper()
 	req, err := http.NewRequestWithContext(w.Context(), "GET", w.url+path, nil)
@@ -46,11 +46,11 @@ func gunzip(t *testing.T, body string) string {
 	return string(text)
 }
 
-// ages are those of rows, which go on between two answers.
+// ages matches the ages in rows, which differ between two answers.
 var ages = regexp.MustCompile(`"\d+m?\d*s?"`)
 
-// TestGzip: what is large comes in gzip to who takes that, and is the same text;
-// what is small, and a watch, comes as it is.
+// TestGzip checks that a large answer comes in gzip, with the same text, to clients
+// that accept it, and that small answers and watches are not compressed.
 func TestGzip(t *testing.T) {
 	w := start(t)
 	const big = 128 << 10
@@ -86,7 +86,8 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-// TestGzipAndETag: in gzip an answer has another tag, and both are known.
+// TestGzipAndETag checks that the answer in gzip has another tag, and that both
+// tags are recognized.
 func TestGzipAndETag(t *testing.T) {
 	w := start(t)
 	w.create("a", "annotations: {note: "+strings.Repeat("x", 200<<10)+"}")

@@ -10,18 +10,18 @@ import (
 	"syscall"
 )
 
-// Bounds of the connections that a server takes unless it is told otherwise.
+// Default bounds of the connections of a server.
 const (
 	mostConnections = 32768
-	// ownFiles are kept free at least, for what else the process opens: the
-	// embedded etcd ends with the process when it cannot open a file.
+	// ownFiles is the least number of files kept free for the rest of the process: the
+	// embedded etcd ends the process when it cannot open a file.
 	ownFiles = 128
 )
 
-// DefaultConnections is the bound of each of so many listeners of the process. It
-// leaves a quarter of the files that may be open to others.
+// DefaultConnections returns the default bound of connections for each of the
+// process's listeners. It leaves a quarter of the files that may be open to others.
 func DefaultConnections(listeners int) int {
-	var files syscall.Rlimit // Go has raised it as far as it goes.
+	var files syscall.Rlimit // Go has raised it to the maximum.
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return mostConnections
 	}
@@ -29,23 +29,23 @@ func DefaultConnections(listeners int) int {
 	return int(max(1, min(most/int64(listeners), mostConnections)))
 }
 
-// connections counts those of a server and closes some at the bound: those that
-// the server waits for, be it for a request or for the rest of one. Who sends a
-// byte now and then holds no place that others need. It is safe for concurrent
-// use.
+// connections counts the connections of a server. At the bound it closes
+// connections that the server waits for, be it for a request or for the rest of
+// one, so a client that sends a byte now and then does not keep a place that others
+// need. It is safe for concurrent use.
 type connections struct {
 	most int
 
 	mu      sync.Mutex
-	open    map[net.Conn]*list.Element // nil for one whose request is here and being answered
-	waiting *list.List                 // of net.Conn: no whole request is here; the longest first
+	open    map[net.Conn]*list.Element // nil for a connection whose request has arrived and is being answered
+	waiting *list.List                 // of net.Conn, without a complete request; longest wait first
 }
 
 func newConnections(most int) *connections {
 	return &connections{most: most, open: map[net.Conn]*list.Element{}, waiting: list.New()}
 }
 
-// changed is an http.Server's ConnState.
+// changed is the ConnState hook of an http.Server.
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,14 +61,14 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// arrived notes that the request of a connection is here, with all of its body.
+// arrived records that a connection's request has arrived with its whole body.
 func (c *connections) arrived(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.leave(conn)
 }
 
-// leave takes a connection out of those that are waited for.
+// leave removes a connection from the waiting ones.
 func (c *connections) leave(conn net.Conn) {
 	if at := c.open[conn]; at != nil {
 		c.waiting.Remove(at)
@@ -76,7 +76,8 @@ func (c *connections) leave(conn net.Conn) {
 	}
 }
 
-// makeRoom closes the connection that was waited for longest, if there is one.
+// makeRoom closes the connection that has waited longest. It returns false if none
+// waits.
 func (c *connections) makeRoom() bool {
 	front := c.waiting.Front()
 	if front == nil {
@@ -90,13 +91,13 @@ func (c *connections) makeRoom() bool {
 
 type connectionKey struct{}
 
-// named is an http.Server's ConnContext: it tells arrivals which connection
-// they are of.
+// named is the ConnContext hook of an http.Server. It stores the connection in the
+// context for arrivals.
 func (c *connections) named(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// arrivals notes when the requests to a handler are here.
+// arrivals wraps a handler and records when its requests have arrived.
 func (c *connections) arrivals(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, _ := r.Context().Value(connectionKey{}).(net.Conn)
@@ -109,7 +110,7 @@ func (c *connections) arrivals(next http.Handler) http.Handler {
 	})
 }
 
-// arrivingBody tells when its end was read.
+// arrivingBody calls arrived when its end is read.
 type arrivingBody struct {
 	io.ReadCloser
 	arrived func()

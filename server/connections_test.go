@@ -11,8 +11,8 @@ import (
 	"github.com/pilot-api/pilot-api/server"
 )
 
-// TestConnectionsAreBounded: those that say nothing give way to new ones, those
-// that are being answered do not.
+// TestConnectionsAreBounded checks that silent connections give way to new ones,
+// and that those being answered do not.
 func TestConnectionsAreBounded(t *testing.T) {
 	const most, silent = 8, 50
 	w, addr, stop := serve(t, func(o *server.Options) { o.MaxConnections = most })
@@ -41,7 +41,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	watch.wantEnd()
 }
 
-// TestAFullServerClosesNewConnections when all that it has are in use.
+// TestAFullServerClosesNewConnections checks the case that all connections are in
+// use.
 func TestAFullServerClosesNewConnections(t *testing.T) {
 	const most = 4
 	w, addr, _ := serve(t, func(o *server.Options) { o.MaxConnections, o.MaxWatches = most, most })
@@ -58,8 +59,9 @@ func TestAFullServerClosesNewConnections(t *testing.T) {
 	}
 }
 
-// TestTricklingRequestsGiveWay: who sends the rest of a request byte by byte
-// keeps nobody else out, however many do, and whatever part of it is slow.
+// TestTricklingRequestsGiveWay checks that clients which send the rest of a request
+// byte by byte keep nobody else out, however many they are and whichever part is
+// slow.
 func TestTricklingRequestsGiveWay(t *testing.T) {
 	const most, trickling = 8, 50
 	const head = "POST " + rulesPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/yaml\r\n"

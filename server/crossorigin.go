@@ -12,31 +12,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Any page in a browser on this machine can send requests to a loopback
-// address, and nobody has to log in here. A page is told by what its browser
-// adds to a request, and by the name of its own site in Host when it had that
-// name resolved to our address (DNS rebinding).
+// Any page in a browser on this machine can send requests to a loopback address,
+// and the server has no login. Two things identify a page: the headers that its
+// browser adds to a request, and the name of its own site in Host if the page made
+// that name resolve to our address (DNS rebinding).
 
 type loopbackKey struct{}
 
 type privateKey struct{}
 
-// markListener notes in the base context of a listener's requests whether it listens on
-// a loopback address, and whether it is private.
+// markListener returns the base context for a listener's requests. It records
+// whether the listener has a loopback address and whether it is private.
 func markListener(ln net.Listener, private bool) context.Context {
 	addr, ok := ln.Addr().(*net.TCPAddr)
 	ctx := context.WithValue(context.Background(), loopbackKey{}, ok && addr.IP.IsLoopback())
 	return context.WithValue(ctx, privateKey{}, private)
 }
 
-// isPrivate reports whether a request came by a private listener.
+// isPrivate reports whether a request arrived on a private listener.
 func isPrivate(r *http.Request) bool {
 	private, _ := r.Context().Value(privateKey{}).(bool)
 	return private
 }
 
-// refuseOtherSites refuses changes that a browser sends for a page of another
-// site.
+// refuseOtherSites refuses changes that a browser sends for a page of another site.
 func (s *Server) refuseOtherSites(next http.Handler) http.Handler {
 	var browsers http.CrossOriginProtection
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,8 +47,8 @@ func (s *Server) refuseOtherSites(next http.Handler) http.Handler {
 	})
 }
 
-// refuseOtherNames refuses requests to a loopback listener under a name that
-// is neither loopback's nor one of the server's own.
+// refuseOtherNames refuses requests to a loopback listener whose Host is neither a
+// loopback name nor one of the server's own names.
 func (s *Server) refuseOtherNames(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if loopback, _ := r.Context().Value(loopbackKey{}).(bool); loopback && !loopbackName(r.Host) && !s.named(r.Host) {
@@ -60,10 +59,9 @@ func (s *Server) refuseOtherNames(next http.Handler) http.Handler {
 	})
 }
 
-// refusePages is for discovery, which no page has any business with, not even
-// to read: whoever asks is kept as a proxy. An Envoy sends the name of its
-// cluster for Host, so a name without a dot, which is no site's, is taken as
-// well as any address.
+// refusePages protects discovery, which no page needs, not even to read: the server
+// keeps every caller as a proxy. Envoy sends the name of its cluster as Host, so a
+// name without a dot is accepted (no site has one), as is any address.
 func (s *Server) refusePages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		loopback, _ := r.Context().Value(loopbackKey{}).(bool)
@@ -85,15 +83,15 @@ func (s *Server) named(host string) bool {
 	return slices.ContainsFunc(s.opts.HostNames, func(own string) bool { return strings.EqualFold(own, name) })
 }
 
-// siteless reports whether a Host header is no name that a site could have.
+// siteless reports whether a Host header has a name that no site can have.
 func siteless(host string) bool {
 	name := hostName(host)
 	_, err := netip.ParseAddr(name)
 	return err == nil || !strings.Contains(name, ".")
 }
 
-// hostName is a Host header without the port, and without what may stand around
-// an address or behind a name.
+// hostName returns a Host header without the port, the brackets of an address and
+// the dot after a name.
 func hostName(host string) string {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -102,8 +100,8 @@ func hostName(host string) string {
 	return strings.TrimSuffix(name, ".")
 }
 
-// loopbackName reports whether a Host header names this machine, whatever the
-// resolver says.
+// loopbackName reports whether a Host header names this machine, without asking a
+// resolver.
 func loopbackName(host string) bool {
 	name := hostName(host)
 	ip, err := netip.ParseAddr(name)

@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/server"
 )
 
-// TestWebPages sends what browsers send on behalf of pages.
+// TestWebPages sends what browsers send for pages.
 func TestWebPages(t *testing.T) {
 	w, addr, _ := serve(t, nil)
 	_, port, _ := strings.Cut(addr, ":")
@@ -49,8 +49,8 @@ func TestWebPages(t *testing.T) {
 	}
 }
 
-// TestContentTypeIsNeeded: without it a form of any web page would be a write
-// that browsers let through.
+// TestContentTypeIsNeeded checks that writes need a Content-Type. Otherwise a form
+// of any web page would be a write that browsers allow.
 func TestContentTypeIsNeeded(t *testing.T) {
 	w := start(t)
 	w.create("a")
@@ -80,8 +80,8 @@ func (nothing) Since(int64) ([]schema.Change, int64, bool) { return nil, 0, fals
 func (nothing) Changed() <-chan struct{}                   { return nil }
 func (nothing) Err() error                                 { return nil }
 
-// TestPagesLearnNoConfiguration: whoever asks for configuration is kept as a
-// proxy, so that even an image of a page would do harm.
+// TestPagesLearnNoConfiguration checks that pages cannot ask for configuration: the
+// server keeps every caller as a proxy, so even an image of a page would do harm.
 func TestPagesLearnNoConfiguration(t *testing.T) {
 	w, addr, _ := serve(t, func(o *server.Options) {
 		o.Discovery, o.HostNames = discovery.New(discovery.Options{Source: nothing{}}), []string{"mesh.example.com"}

@@ -13,8 +13,8 @@ import (
 )
 
 // deleteCollection answers DELETE on the collection of a namespace with the last
-// states of the objects that were deleted. They go in one transaction, if the
-// store takes one so large, and else in several.
+// states of the deleted objects. It deletes them in one transaction if the store
+// accepts one that large, and otherwise in several.
 func (k *resource) deleteCollection(w http.ResponseWriter, r *http.Request) error {
 	f, writes, opts, err := k.beginDelete(r, deleteCollectionParams)
 	if err != nil {
@@ -39,9 +39,9 @@ func (k *resource) deleteCollection(w http.ResponseWriter, r *http.Request) erro
 	return k.writeList(w, r, f, deleted)
 }
 
-// deleteSelected deletes what is selected at the moment of its deletion: each
-// object on condition that it is still as it was found. When one is not, all that
-// is left is looked for anew.
+// deleteSelected deletes the objects that are selected at the moment of their
+// deletion: it deletes each object only if it is still as it was found. If one has
+// changed, it searches for the remaining objects again.
 func (k *resource) deleteSelected(ctx context.Context, writes store.Interface, scope store.Scope, selected selection, pre store.Preconditions) (*store.List, error) {
 	deleted, revision := map[schema.Key]*schema.Object{}, int64(0)
 	for {
@@ -61,8 +61,8 @@ func (k *resource) deleteSelected(ctx context.Context, writes store.Interface, s
 	}
 }
 
-// deleteTogether deletes in one transaction, or if that is too large in one for
-// each half. Beside an error it returns what was deleted before.
+// deleteTogether deletes objs in one transaction. If that is too large, it deletes
+// each half by itself. With an error it returns the objects deleted before.
 func deleteTogether(ctx context.Context, writes store.Interface, objs []*schema.Object, pre store.Preconditions) ([]*schema.Object, error) {
 	if len(objs) == 0 {
 		return nil, nil

@@ -35,7 +35,8 @@ func (w *world) wantRules(names ...string) {
 	}
 }
 
-// TestDeleteCollection: what is selected goes at one revision, and nothing else.
+// TestDeleteCollection checks that exactly the selected objects are deleted, at one
+// revision.
 func TestDeleteCollection(t *testing.T) {
 	w := start(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -113,7 +114,7 @@ func TestDeleteCollectionRefuses(t *testing.T) {
 	w.wantRules("a")
 }
 
-// TestDeleteCollectionMarks what has a finalizer.
+// TestDeleteCollectionMarks objects that have a finalizer.
 func TestDeleteCollectionMarks(t *testing.T) {
 	w := start(t)
 	w.create("a")
@@ -127,8 +128,8 @@ func TestDeleteCollectionMarks(t *testing.T) {
 	}
 }
 
-// TestDeleteCollectionOvertaken: an object that somebody changes between the look
-// and the deletion is deleted only if it is still selected.
+// TestDeleteCollectionOvertaken checks that an object which is changed between the
+// search and the deletion is deleted only if it is still selected.
 func TestDeleteCollectionOvertaken(t *testing.T) {
 	meddled := &meddler{}
 	w := start(t, func(o *server.Options) { meddled.Interface, o.Store = o.Store, meddled })
@@ -147,7 +148,7 @@ func TestDeleteCollectionOvertaken(t *testing.T) {
 	w.wantRules("a")
 }
 
-// meddler does something else before each transaction.
+// meddler calls a function before each transaction.
 type meddler struct {
 	store.Interface
 	steps []func()
@@ -162,7 +163,8 @@ func (m *meddler) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, er
 	return m.Interface.Txn(ctx, ops)
 }
 
-// TestDeleteCollectionInParts: more than one transaction takes goes in several.
+// TestDeleteCollectionInParts checks that objects beyond one transaction are
+// deleted in several.
 func TestDeleteCollectionInParts(t *testing.T) {
 	w := start(t, func(o *server.Options) { o.Store = narrow{o.Store} })
 	var names []string
@@ -177,7 +179,7 @@ func TestDeleteCollectionInParts(t *testing.T) {
 	w.wantRules()
 }
 
-// narrow is a store that takes three operations at a time.
+// narrow is a store that accepts three operations at a time.
 type narrow struct{ store.Interface }
 
 func (n narrow) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
@@ -187,7 +189,7 @@ func (n narrow) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	return n.Interface.Txn(ctx, ops)
 }
 
-// TestDeleteCollectionWithClientGo, in its words.
+// TestDeleteCollectionWithClientGo deletes a collection by client-go.
 func TestDeleteCollectionWithClientGo(t *testing.T) {
 	w := start(t)
 	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url})

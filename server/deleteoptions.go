@@ -13,9 +13,9 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// beginDelete is the begin of a DELETE. What is said about grace and dependents
-// must be in the words of Kubernetes, and has no meaning for config objects: none
-// has an owner (docs/decisions/015-deletion.md).
+// beginDelete is beginWrite for a DELETE. It checks grace periods and propagation
+// policies as Kubernetes does and ignores them: no config object has an owner
+// (docs/decisions/015-deletion.md).
 func (k *resource) beginDelete(r *http.Request, allowed []string) (format, store.Interface, metav1.DeleteOptions, error) {
 	f, writes, err := k.beginWrite(r, allowed)
 	if err != nil {
@@ -31,7 +31,7 @@ func (k *resource) beginDelete(r *http.Request, allowed []string) (format, store
 	return f, writes, opts, err
 }
 
-// readDeleteOptions reads the body of a DELETE, which may be missing.
+// readDeleteOptions decodes the body of a DELETE. The body is optional.
 func readDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 	var opts metav1.DeleteOptions
 	if r.ContentLength == 0 {
@@ -53,7 +53,7 @@ func readDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 	return opts, nil
 }
 
-// checkPropagation looks at what body and query say together.
+// checkPropagation checks the propagation that body and query ask for together.
 func checkPropagation(q url.Values, opts metav1.DeleteOptions) error {
 	if q.Has("propagationPolicy") {
 		opts.PropagationPolicy = (*metav1.DeletionPropagation)(&q["propagationPolicy"][0])
@@ -72,8 +72,8 @@ func checkPropagation(q url.Values, opts metav1.DeleteOptions) error {
 	return nil
 }
 
-// preconditions are those of a deletion. An empty one is refused, for it would hold for
-// any object.
+// preconditions returns the preconditions of a deletion. It refuses an empty value,
+// which would hold for any object.
 func preconditions(given *metav1.Preconditions) (store.Preconditions, error) {
 	var pre store.Preconditions
 	if given == nil {

@@ -27,12 +27,12 @@ func (fixed) Since(int64) ([]schema.Change, int64, bool)  { return nil, 0, false
 func (f fixed) Changed() <-chan struct{}                  { return nil }
 func (f fixed) Err() error                                { return nil }
 
-// published is a discovery server that has published these objects, if any.
+// published returns a discovery server that has published objs, if any.
 func published(t testing.TB, objs ...*schema.Object) *discovery.Publisher {
 	d := discovery.New(discovery.Options{Source: fixed(objs)})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	// Run publishes what is there before it looks at the context.
+	// Run publishes what is there before it checks the context.
 	if err := d.Run(ctx); err != context.Canceled || d.Ready() != (len(objs) > 0) {
 		t.Fatalf("discovery: %v, ready %v", err, d.Ready())
 	}
@@ -141,7 +141,7 @@ func TestV3Polls(t *testing.T) {
 	}
 }
 
-// A body of unknown length must be bounded as well.
+// TestEndlessPoll checks that a body of unknown length is bounded as well.
 func TestEndlessPoll(t *testing.T) {
 	url := envoys(t, published(t, webService(t)))
 	body := io.LimitReader(neverEnding(' '), 5<<20)
@@ -161,7 +161,7 @@ func (c neverEnding) Read(p []byte) (int, error) {
 	return copy(p, bytes.Repeat([]byte{byte(c)}, len(p))), nil
 }
 
-// 304 only to an Envoy that has exactly this answer.
+// TestNotModified checks that only an Envoy that has exactly this answer gets 304.
 func TestNotModified(t *testing.T) {
 	url := envoys(t, published(t, webService(t)))
 	ask := func(version, names string) (int, string) {
@@ -191,7 +191,7 @@ func TestNotModified(t *testing.T) {
 	}
 }
 
-// Before the first snapshot no Envoy may be told "nothing".
+// TestNotReady checks that before the first snapshot no Envoy gets an empty answer.
 func TestNotReady(t *testing.T) {
 	url := envoys(t, published(t))
 	for _, path := range []string{"clusters/web/" + pollingNode, "listeners/web/" + pollingNode, "routes/80/web/" + pollingNode, "registration/web.example|http"} {

@@ -16,9 +16,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// mountDiscovery adds the two polling APIs that Envoys know. Errors are plain
-// text for a person with curl: to an Envoy all of them say "keep what you
-// have".
+// mountDiscovery adds the two polling APIs of Envoy. Errors are plain text for a
+// person with curl; to an Envoy any error means that it keeps what it has.
 func mountDiscovery(r chi.Router, d *discovery.Publisher, sockets Sockets, log *slog.Logger) {
 	v1 := discoveryV1{discoveryErrors{log}, d, newCacheStats()}
 	r.Get("/v1/registration", v1.answer(v1.registrations))
@@ -40,14 +39,14 @@ func mountDiscovery(r chi.Router, d *discovery.Publisher, sockets Sockets, log *
 	r.Get("/v3/discovery:sockets", sockets.show)
 }
 
-// Sockets are where the server answers the proxies of this machine that its own user
-// runs. Private keys are sent over them.
+// Sockets are the addresses where the server answers the proxies of its own user on
+// this machine. Private keys are sent over the sockets.
 type Sockets struct {
-	// Streams is the HOST:PORT of the streams over TCP, "" for none: by it a caller knows
-	// whether the socket is that of the server which it means.
+	// Streams is the HOST:PORT of streams over TCP, or "" for none. A caller compares
+	// it to find out whether the socket belongs to the server that it means.
 	Streams string `json:"streams,omitempty"`
-	// GRPC is the file of the socket for streams, HTTP of that for everything else; ""
-	// for none.
+	// GRPC is the socket file for streams, HTTP the one for everything else; "" means
+	// none.
 	GRPC string `json:"grpc,omitempty"`
 	HTTP string `json:"http,omitempty"`
 }
@@ -55,20 +54,21 @@ type Sockets struct {
 func (s Sockets) show(w http.ResponseWriter, _ *http.Request) {
 	text, err := json.Marshal(s)
 	if err != nil {
-		text = []byte("{}") // Texts can be written.
+		text = []byte("{}") // Strings always encode.
 	}
 	writeBody(w, append(text, '\n'))
 }
 
-// discoveryV1 serves Envoy's v1 REST discovery (Envoy 1.4 to 1.8). That Envoy
-// knows no conditional requests and takes only 200 for an answer.
+// discoveryV1 serves Envoy's v1 REST discovery (Envoy 1.4 to 1.8). These versions
+// have no conditional requests and accept only 200.
 type discoveryV1 struct {
 	discoveryErrors
 	server *discovery.Publisher
 	stats  *cacheStats
 }
 
-// answer serves what ask makes of the path's parts.
+// answer returns a handler that answers with the result of ask. The handler gives
+// ask the parameters of the path.
 func (d discoveryV1) answer(ask func(part func(string) string) (discovery.Answer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a, err := ask(func(name string) string { return pathParam(r, name) })
@@ -101,7 +101,7 @@ func (d discoveryV1) routes(part func(string) string) (discovery.Answer, error) 
 	return d.server.V1Routes(part("node"), part("table"))
 }
 
-// zone answers as Pilot did: the bare zone, and any failure is a 404.
+// zone answers as Pilot did: with the bare zone, or with 404 for any failure.
 func (d discoveryV1) zone(w http.ResponseWriter, r *http.Request) {
 	zone, err := d.server.Zone(pathParam(r, "node"))
 	if err != nil {
@@ -118,7 +118,7 @@ func writeBody(w http.ResponseWriter, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// discoveryErrors turns failures of discovery into statuses, for v1 and v3.
+// discoveryErrors turns failures of discovery into HTTP statuses, for v1 and v3.
 type discoveryErrors struct{ log *slog.Logger }
 
 func (d discoveryErrors) write(w http.ResponseWriter, r *http.Request, err error) {
@@ -132,12 +132,12 @@ func (d discoveryErrors) write(w http.ResponseWriter, r *http.Request, err error
 	}
 	text := err.Error()
 	if status == http.StatusInternalServerError {
-		text = "internal error" // Its text is for the log.
+		text = "internal error" // The details go to the log only.
 	}
 	http.Error(w, text, status)
 }
 
-// overBudgetRetry is when a proxy should ask again that there was no room for.
+// overBudgetRetry is the Retry-After for a proxy that was refused for lack of room.
 const overBudgetRetry = 30 * time.Second
 
 func discoveryStatus(err error) int {

@@ -8,20 +8,21 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// discoveryV3 serves Envoy's v3 REST discovery: a POST of a DiscoveryRequest
-// is answered with a DiscoveryResponse, or with 304 when the Envoy has it.
+// discoveryV3 serves Envoy's v3 REST discovery. It answers a POST of a
+// DiscoveryRequest with a DiscoveryResponse, or with 304 if the Envoy already has
+// it.
 type discoveryV3 struct {
 	discoveryErrors
 	server *discovery.Publisher
 	reader *pollReader
 }
 
-// badPollError is a body that is no poll, or not one for this path.
+// badPollError reports a body that is not a poll, or not one for this path.
 type badPollError struct{ reason string }
 
 func (e *badPollError) Error() string { return e.reason }
 
-// poll answers polls for one type.
+// poll returns a handler of polls for one type.
 func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		in, err := d.reader.read(w, r)
@@ -38,9 +39,9 @@ func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
 			return
 		}
 		d.server.Introduce(in.Node, discovery.Agent{Version: in.Envoy, Address: addressOf(r)})
-		// The version stands for the names asked for as well as for the
-		// content. A first poll carries no version and must be answered
-		// in full: 304 would not end Envoy's waiting at start-up.
+		// The version covers the names asked for as well as the content. A first poll
+		// carries no version and must be answered in full: 304 would not end Envoy's wait
+		// at startup.
 		if in.Version == a.Version {
 			w.WriteHeader(http.StatusNotModified)
 			return
@@ -49,8 +50,8 @@ func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
 	}
 }
 
-// ask polls for a type; for private keys too where the connection proves that the proxy
-// may have them.
+// ask answers a poll for a type. It includes private keys only if the connection
+// proves that the proxy may have them.
 func (d discoveryV3) ask(r *http.Request, typeURL string, in poll) (discovery.Answer, error) {
 	if typeURL == discovery.SecretType && isPrivate(r) {
 		return d.server.V3Secrets(in.Node, in.Version, in.Names)
@@ -58,7 +59,7 @@ func (d discoveryV3) ask(r *http.Request, typeURL string, in poll) (discovery.An
 	return d.server.V3(typeURL, in.Node, in.Version, in.Names)
 }
 
-// addressOf is where a request comes from, without the port.
+// addressOf returns the address that a request comes from, without the port.
 func addressOf(r *http.Request) string {
 	if isPrivate(r) {
 		return discovery.ThisMachine
@@ -66,14 +67,15 @@ func addressOf(r *http.Request) string {
 	return hostOf(r.RemoteAddr)
 }
 
-// hostOf is an address without its port.
+// hostOf returns an address without its port.
 func hostOf(address string) string {
 	host, _, _ := net.SplitHostPort(address)
 	return host
 }
 
-// maxNames bounds what one poll asks for, and so what its answer takes: names
-// of endpoints need not exist to be answered. An Envoy asks for one at a time.
+// maxNames bounds the names in one poll and thereby the size of its answer:
+// endpoints are answered even for names that do not exist. An Envoy asks for one at
+// a time.
 const maxNames = 100
 
 func (p poll) check(typeURL string) error {

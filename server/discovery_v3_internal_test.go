@@ -2,7 +2,7 @@ package server
 
 import "testing"
 
-// TestHostOf: one address has one spelling, over polls as over streams.
+// TestHostOf checks that an address has the same form over polls as over streams.
 func TestHostOf(t *testing.T) {
 	for address, want := range map[string]string{"10.0.0.1:80": "10.0.0.1", "[::1]:80": "::1", "": "", "@": ""} {
 		if got := hostOf(address); got != want {

@@ -20,14 +20,13 @@ import (
 )
 
 var (
-	// docFile is a fenced block that is to be saved: its name and its text.
+	// docFile matches a fenced block to save: its name and its text.
 	docFile = regexp.MustCompile("(?ms)^```yaml (\\S+)\n(.*?)^```$")
-	// docCurl is a command and the status code noted behind it.
+	// docCurl matches a command and the status code noted after it.
 	docCurl = regexp.MustCompile(`(?m)^(curl .*\S) +# (\d+)$`)
 )
 
-// TestDocs runs every curl line of docs/api.md, in order, against a whole
-// server.
+// TestDocs runs every curl line of docs/api.md, in order, against a whole server.
 func TestDocs(t *testing.T) {
 	withTool(t, "curl")
 	page, err := os.ReadFile("../docs/api.md")
@@ -57,7 +56,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// startWhole is a server with cache and discovery, as the program has it.
+// startWhole starts a server with cache and discovery, like the program.
 func startWhole(t *testing.T) (url string) {
 	t.Helper()
 	mem, quiet := memory.New(), slog.New(slog.DiscardHandler)

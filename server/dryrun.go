@@ -8,14 +8,14 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// dryRunStore is a store whose writes do everything but write: the rules are
-// held against what reads answers, and the result is the one of the write, but
-// for the resourceVersion that only a write gives: it stays that of the stored
-// object. It is behind the same door as the store itself.
+// dryRunStore is a store whose writes do everything except write. They are checked
+// against the current state, and the result is that of the real write, except that
+// it keeps the stored object's resourceVersion. newDryRunStore puts the same checks
+// in front of it as the store has.
 type dryRunStore struct {
 	store.Reader
 	store.Historian
-	ops int // of a transaction, at most
+	ops int // at most in a transaction
 }
 
 func (s *Server) newDryRunStore() store.Interface {
@@ -65,7 +65,7 @@ func (s dryRunStore) evaluate(ctx context.Context, op store.Op) (*schema.Object,
 	return out.Answer, nil
 }
 
-// current is the stored object, nil when there is none.
+// current returns the stored object, or nil if there is none.
 func (s dryRunStore) current(ctx context.Context, key schema.Key) (*schema.Object, error) {
 	obj, err := s.Get(ctx, key, store.ReadOptions{})
 	if errors.Is(err, store.ErrNotFound) {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestDryRun asks for every write twice, first as a dry run: both are answered
+// TestDryRun performs every write twice, first as a dry run: both answers are
 // alike, and only one of them writes.
 func TestDryRun(t *testing.T) {
 	object := rulesPath + "/reviews"
@@ -44,7 +44,7 @@ func TestDryRun(t *testing.T) {
 			if diff := cmp.Diff(wet.tree(t), dry.tree(t), cmpopts.IgnoreMapEntries(givenByWriting)); diff != "" {
 				t.Errorf("(-write +dry run):\n%s", diff)
 			}
-			// Only a write gives a new version; kubectl diff shows the two apart.
+			// Only a write gives a new version; kubectl diff shows both.
 			want := created.Metadata.ResourceVersion
 			if c.code == http.StatusCreated {
 				want = ""
@@ -56,7 +56,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestDryRunInBody is a word of DELETE alone.
+// TestDryRunInBody checks that only DELETE has dryRun in its body.
 func TestDryRunInBody(t *testing.T) {
 	w := start(t)
 	w.create("reviews")
@@ -64,7 +64,7 @@ func TestDryRunInBody(t *testing.T) {
 	w.want(http.StatusOK, "GET", rulesPath+"/reviews", "")
 }
 
-// givenByWriting are the fields that no two writes make the same.
+// givenByWriting reports whether each write gives the field another value.
 func givenByWriting(name string, _ any) bool {
 	return name == "resourceVersion" || name == "uid" || name == "creationTimestamp"
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// writeJSON answers 200 with a value that is no stored object.
+// writeJSON answers 200 with a value that is not a stored object.
 func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
 	f, err := negotiate(r, formatJSON, formatYAML)
 	if err != nil {
@@ -34,8 +34,8 @@ func writeValue(w http.ResponseWriter, code int, f format, value any) error {
 	return writeText(w, code, f, body)
 }
 
-// writeText answers with a JSON text, as it is or turned into YAML. A client
-// that is gone is no failure of ours, so writing has no error.
+// writeText answers with a JSON text, as it is or converted to YAML. It reports no
+// write errors, because a client that is gone is not our failure.
 func writeText(w http.ResponseWriter, code int, f format, body []byte) error {
 	if f == formatYAML {
 		return answerBy(w, code, f, len(body), func(out *bufio.Writer) error { return writeYAML(out, body) })
@@ -84,11 +84,11 @@ func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f format, l
 	return k.writeListJSON(w, r, meta, list.Items)
 }
 
-// rowLength is about what a row of a table, or the metadata of an object, has of an
-// answer, in bytes.
+// rowLength is the approximate length, in bytes, of a table row or of an object's
+// metadata in an answer.
 const rowLength = 512
 
-// textLength is the length of objects as JSON, in bytes.
+// textLength returns the length of objs as JSON, in bytes.
 func textLength(objs []*schema.Object) (length int) {
 	for _, o := range objs {
 		length += len(o.JSON())
@@ -96,9 +96,9 @@ func textLength(objs []*schema.Object) (length int) {
 	return length
 }
 
-// answerBy answers with what write writes, which is never all in memory. Where it is of
-// about that length, and that is large, writing takes turns. A client that is gone is no
-// failure of ours.
+// answerBy answers with the output of write, which is never all in memory. length
+// is its approximate length in bytes; large answers are paced. A client that is
+// gone is not our failure.
 func answerBy(w http.ResponseWriter, code int, f format, length int, write func(*bufio.Writer) error) error {
 	answer := func(w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", f.contentType())
@@ -111,8 +111,7 @@ func answerBy(w http.ResponseWriter, code int, f format, length int, write func(
 	return answer(w)
 }
 
-// writeItems writes what stands for each object in a list, one after the other until all
-// are written or nobody waits for them any more.
+// writeItems writes item(o) for each object of a list. It stops when ctx ends.
 func writeItems(ctx context.Context, out *bufio.Writer, objs []*schema.Object, item func(*schema.Object) any) error {
 	for i, o := range objs {
 		if i > 0 {
@@ -127,7 +126,7 @@ func writeItems(ctx context.Context, out *bufio.Writer, objs []*schema.Object, i
 	return nil
 }
 
-// buffered makes a few large writes of many small ones.
+// buffered combines many small writes into a few large ones.
 func buffered(w io.Writer, write func(*bufio.Writer) error) error {
 	out := streamBuffers.Get().(*bufio.Writer)
 	out.Reset(w)
@@ -147,7 +146,7 @@ func buffered(w io.Writer, write func(*bufio.Writer) error) error {
 
 var streamBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 
-// listYAML writes a list until it is whole, or nobody waits for it any more.
+// listYAML writes a list as YAML. It stops when ctx ends.
 func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, meta metav1.ListMeta, items []*schema.Object, statuses [][]byte) error {
 	_, _ = fmt.Fprintf(out, "kind: %sList\napiVersion: %s\nmetadata:\n  resourceVersion: %q\n", k.kind.Kind, k.kind.APIVersion(), meta.ResourceVersion)
 	if meta.Continue != "" {

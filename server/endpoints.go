@@ -11,28 +11,28 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// endpoint is what a path does by one method: the server routes by it, and its OpenAPI
-// document tells of it.
+// endpoint is one method on one path. The server routes by it, and the OpenAPI
+// document describes it.
 type endpoint struct {
 	method, path string
 	handler      http.HandlerFunc
 	doc          string
-	params       []string // that its query may have
-	body         *content // of a request; nil without one
-	success      int      // the code beside which there are only failures
+	params       []string // allowed in the query
+	body         *content // of a request; nil if there is none
+	success      int      // the only code of success
 	answer       content
 }
 
-// content is what a body may be.
+// content describes a body.
 type content struct {
 	media []string
 	shape shape
 }
 
-// streamTypes are those of a watch.
+// streamTypes are the media types of a watch.
 var streamTypes = slices.Concat(mediaTypes[formatJSON], mediaTypes[formatEvents])
 
-// kindEndpoints are those of one kind, in all namespaces and in one.
+// kindEndpoints returns the endpoints of one kind, for all namespaces and for one.
 func (s *Server) kindEndpoints(kind *schema.Kind) []endpoint {
 	k := &resource{Server: s, kind: kind}
 	all := "/apis/" + kind.APIVersion() + "/" + kind.Plural
@@ -56,7 +56,8 @@ func (s *Server) kindEndpoints(kind *schema.Kind) []endpoint {
 	}
 }
 
-// registryEndpoints are about objects of several kinds, and about proxies.
+// registryEndpoints returns the endpoints for objects of several kinds and for
+// proxies.
 func (s *Server) registryEndpoints() []endpoint {
 	some := &resource{Server: s}
 	get, post := http.MethodGet, http.MethodPost
@@ -87,7 +88,7 @@ func (s *Server) registryEndpoints() []endpoint {
 	)
 }
 
-// reviewEndpoints are about what one may do.
+// reviewEndpoints returns the endpoints that report what the caller may do.
 func (s *Server) reviewEndpoints() []endpoint {
 	some := &resource{Server: s}
 	access, rules := shapeOf(authorization.SelfSubjectAccessReview{}), shapeOf(authorization.SelfSubjectRulesReview{})
@@ -97,14 +98,14 @@ func (s *Server) reviewEndpoints() []endpoint {
 	}
 }
 
-// mountStatus says why nobody writes the status of an object.
+// mountStatus refuses writes of an object's status and says why.
 func (s *Server) mountStatus(r chi.Router, kind *schema.Kind) {
 	for _, method := range []string{http.MethodPut, http.MethodPatch} {
 		r.Method(method, "/apis/"+kind.APIVersion()+"/namespaces/{namespace}/"+kind.Plural+"/{name}/status", s.handle(statusIsComputed))
 	}
 }
 
-// mount routes endpoints.
+// mount adds routes for endpoints.
 func mount(r chi.Router, endpoints []endpoint) {
 	for _, e := range endpoints {
 		r.Method(e.method, e.path, e.handler)

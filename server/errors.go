@@ -20,8 +20,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// fail is where every failed request ends: the client gets a Status, the log
-// gets the cause.
+// fail answers a failed request: the client gets a Status, the log gets the cause.
+// Every failure ends here.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status := statusOf(err)
 	if status.Code >= 500 && errors.Is(r.Context().Err(), context.Canceled) {
@@ -29,7 +29,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	s.logFailure(r, status, err)
 	if answered(w) {
-		// Too late for a Status: a cut connection is the only honest end.
+		// It is too late for a Status, so the connection is cut.
 		panic(http.ErrAbortHandler)
 	}
 	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
@@ -60,17 +60,17 @@ func harmless(status *metav1.Status) *metav1.Status {
 	return safe
 }
 
-// statusClientGone is for logs and metrics only: the client hung up, and what
-// failed for that is no failure of ours. nginx made the number known.
+// statusClientGone is the code in logs and metrics for a failure that follows from
+// the client's hanging up. The client never sees it. nginx introduced the number.
 const statusClientGone = 499
 
-// logFailure logs what only we can mend; what the client did wrong is in its
-// answer.
+// logFailure logs the failures that the operator must fix. A client finds its own
+// mistakes in the answer.
 func (s *Server) logFailure(r *http.Request, status *metav1.Status, err error) {
 	if status.Code < 500 {
 		return
 	}
-	level := slog.LevelWarn // Not our fault, and it may pass.
+	level := slog.LevelWarn // It may pass without a change here.
 	if status.Code == http.StatusInternalServerError {
 		level = slog.LevelError
 	}
@@ -80,9 +80,9 @@ func (s *Server) logFailure(r *http.Request, status *metav1.Status, err error) {
 		slog.String("id", requestID(r)))
 }
 
-// statusOf is the Status of any failure. Request-level failures are
-// apierrors.StatusError already; all others are the store's, whatever lies
-// behind those.
+// statusOf returns the Status of any failure. Failures of the request are
+// apierrors.StatusErrors already. Any other failure is the store's, even if its
+// cause is a StatusError.
 func statusOf(err error) *metav1.Status {
 	status := store.ToStatus(err)
 	var known apierrors.APIStatus
@@ -95,13 +95,13 @@ func statusOf(err error) *metav1.Status {
 	return harmless(status)
 }
 
-// badRequest is a request that no state of the server could make right.
+// badRequest reports a request that is wrong in any state of the server.
 func badRequest(format string, args ...any) error {
 	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
 }
 
-// refused is the failure for an object with problems: 400 when its text could
-// not be read at all, else 422 with a cause for each field.
+// refused returns the failure for an object with problems: 400 if its text could
+// not be read at all, otherwise 422 with a cause for each field.
 func refused(problems diag.List) error {
 	errs := problems.Errors()
 	failure := &store.Error{Kind: store.ErrInvalid, Problems: errs}
@@ -118,8 +118,8 @@ func refused(problems diag.List) error {
 	return failure
 }
 
-// plainStatus is a failure of HTTP itself: its code says it all to a program,
-// the message says it to a person.
+// plainStatus is a failure of HTTP itself. Programs use the code, people the
+// message.
 func plainStatus(code int, reason metav1.StatusReason, format string, args ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(code), Reason: reason,
@@ -132,11 +132,11 @@ func (s *Server) noSuchPath(w http.ResponseWriter, r *http.Request) {
 		"there is no path %s here: / lists the paths, /apis and /apis/{group}/{version} the kinds of objects", r.URL.Path))
 }
 
-// methods are those that the server knows, in the order of an Allow header.
+// methods are the methods of the server, in the order of an Allow header.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// statusIsComputed refuses to write the status of an object. In an object that is
-// written whole it is passed over.
+// statusIsComputed refuses a write of an object's status. A write of the whole
+// object ignores the status in it.
 func statusIsComputed(w http.ResponseWriter, r *http.Request) error {
 	const allow = "GET, HEAD"
 	w.Header().Set("Allow", allow)
@@ -149,7 +149,7 @@ func (s *Server) noSuchMethod(w http.ResponseWriter, r *http.Request) {
 	for _, m := range methods {
 		routed := m
 		if m == http.MethodHead {
-			routed = http.MethodGet // As middleware.GetHead does.
+			routed = http.MethodGet // As middleware.GetHead routes it.
 		}
 		if s.router.Match(chi.NewRouteContext(), routed, r.URL.Path) {
 			allowed = append(allowed, m)

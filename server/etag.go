@@ -10,11 +10,11 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// inGzip ends the tags of answers in gzip.
+// inGzip is the suffix of the tags of answers in gzip.
 const inGzip = "-gzip"
 
-// unchanged answers 304 where the client has the very answer already, and else
-// gives it its tag. It is for answers to GET, in formats that do not tell ages.
+// unchanged answers 304 if the client already has this answer, and otherwise sets
+// its ETag. Use it for answers to GET in formats that do not show ages.
 func unchanged(w http.ResponseWriter, r *http.Request, tag string) bool {
 	if !isRead(r) {
 		return false
@@ -28,10 +28,11 @@ func unchanged(w http.ResponseWriter, r *http.Request, tag string) bool {
 	return true
 }
 
-// tagOf is a resourceVersion and a hash of what it does not tell: what objects look
-// like follows from it, from which objects they are, and from their statuses, nil for
-// none. Another store may have had the same resourceVersion for other objects: theirs
-// have other uids.
+// tagOf returns the tag of an answer: its resourceVersion and a hash of what the
+// resourceVersion does not cover. The content of objects follows from the
+// resourceVersion, the set of objects and their statuses (nil for none). Another
+// store may have had the same resourceVersion for other objects, but those have
+// other uids.
 func tagOf(f format, revision string, objs []*schema.Object, statuses [][]byte) string {
 	var hash xxhash.Digest
 	hash.Reset()
@@ -49,7 +50,7 @@ func tagOf(f format, revision string, objs []*schema.Object, statuses [][]byte) 
 }
 
 // namesTag reports whether If-None-Match names a tag, in gzip or not. A weak tag
-// names the strong one, as RFC 9110 wants it for GET.
+// matches the strong one, as RFC 9110 requires for GET.
 func namesTag(headers []string, tag string) bool {
 	for _, header := range headers {
 		for one := range strings.SplitSeq(header, ",") {

@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/server"
 )
 
-// TestETag: an answer has one, and who has that answer is not sent it again,
-// until it is another one.
+// TestETag checks that an answer has an ETag, and that a client which has the
+// answer receives it again only after a change.
 func TestETag(t *testing.T) {
 	w := start(t)
 	w.create("a")
@@ -33,7 +33,7 @@ func TestETag(t *testing.T) {
 			for _, given := range []string{`"other"`, "x", strings.Trim(tag, `"`), `""`, ","} {
 				w.want(http.StatusOK, "GET", path, "", "Accept: "+accept, "If-None-Match: "+given)
 			}
-			for range 2 { // What is not written changes no tag.
+			for range 2 { // A write that changes nothing changes no tag.
 				w.want(http.StatusNotModified, "GET", path, "", "Accept: "+accept, "If-None-Match: "+tag)
 				w.want(http.StatusOK, "PUT", rulesPath+"/a?dryRun=All", rule("a", 1), asYAML)
 			}
@@ -57,8 +57,8 @@ func TestETag(t *testing.T) {
 	}
 }
 
-// TestNoETag: a table tells the ages of its rows, and metadata is another answer than
-// the object that the tag is of.
+// TestNoETag checks that tables have none, because they show ages, nor metadata,
+// which is another answer than the object with the tag.
 func TestNoETag(t *testing.T) {
 	w := start(t)
 	w.create("a")
@@ -75,7 +75,8 @@ func TestNoETag(t *testing.T) {
 	}
 }
 
-// TestETagOfAnotherStore: the same resourceVersion there is another object.
+// TestETagOfAnotherStore checks that the same resourceVersion in another store has
+// another tag.
 func TestETagOfAnotherStore(t *testing.T) {
 	var tags []string
 	for range 2 {
@@ -90,8 +91,8 @@ func TestETagOfAnotherStore(t *testing.T) {
 	}
 }
 
-// TestETagOfAStatus: the status of an object is a part of the answer, and whoever
-// has an older one is sent the new one.
+// TestETagOfAStatus checks that the status of an object is a part of the answer,
+// and that a client with an older status receives the new one.
 func TestETagOfAStatus(t *testing.T) {
 	url := startWhole(t)
 	w := &world{T: t, url: url}
@@ -115,8 +116,8 @@ func TestETagOfAStatus(t *testing.T) {
 	}
 }
 
-// TestTagsAreThoseOfTexts: while a fleet comes and goes, two answers have one tag
-// only if they are one text.
+// TestTagsAreThoseOfTexts checks, while proxies come and go, that two answers have
+// the same tag only if they have the same text.
 func TestTagsAreThoseOfTexts(t *testing.T) {
 	w := start(t, func(o *server.Options) { o.RevisionTimeout = time.Second })
 	texts := map[string]string{}

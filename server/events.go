@@ -14,16 +14,16 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// eventEncoder writes the frames of a watch: {"type":…,"object":…}, one a
-// line. The object is its stored bytes, or a one-row table.
+// eventEncoder writes the frames of a watch: {"type":…,"object":…}, one per line.
+// The object is its stored bytes, or a table with one row.
 type eventEncoder struct {
 	k       *resource
 	format  format
 	include metav1.IncludeObjectPolicy
-	begun   bool // the columns of the table were sent
+	begun   bool // whether the columns of the table were sent
 }
 
-// event writes one; whole says that it is the last one of its revision.
+// event writes one event. whole means that it is the last one of its revision.
 func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object, whole bool) error {
 	switch {
 	case e.format == formatTable:
@@ -40,11 +40,11 @@ func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object, w
 	return e.frame(out, kind, e.k.withStatus(o))
 }
 
-// endOfState is what a bookmark that ends the initial events has in its metadata.
+// endOfState is the metadata of a bookmark that ends the initial events.
 const endOfState = `,"annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"}`
 
-// bookmark says that everything up to a revision was sent, and perhaps that it
-// ends the state.
+// bookmark writes that everything up to a revision was sent. endsState adds that
+// the initial events are complete.
 func (e *eventEncoder) bookmark(out *bufio.Writer, revision int64, endsState bool) error {
 	text := strconv.FormatInt(revision, 10)
 	if e.format == formatTable {
@@ -71,13 +71,13 @@ func (e *eventEncoder) failure(out *bufio.Writer, status *metav1.Status) error {
 		return fmt.Errorf("encode status: %w", err)
 	}
 	if e.format == formatEvents && status.Code == http.StatusGone {
-		writeID(out, "") // The browser begins anew.
+		writeID(out, "") // The browser starts over.
 	}
 	return e.frame(out, store.ErrorFrame, text)
 }
 
-// tableBookmark has no rows, but at the end of the state: what says so needs the
-// metadata of an object, which only a row has.
+// tableBookmark writes a table without rows, except at the end of the initial
+// events: that annotation is part of an object's metadata, which only a row has.
 func (e *eventEncoder) tableBookmark(out *bufio.Writer, revision string, endsState bool) error {
 	t := e.k.newTable(metav1.ListMeta{ResourceVersion: revision}, nil, e.include)
 	if endsState {
@@ -91,7 +91,7 @@ func (e *eventEncoder) tableBookmark(out *bufio.Writer, revision string, endsSta
 	return e.table(out, store.BookmarkFrame, t)
 }
 
-// table writes one; the columns go with the first only.
+// table writes a table event. Only the first one has the columns.
 func (e *eventEncoder) table(out *bufio.Writer, kind string, t *metav1.Table) error {
 	if !e.begun {
 		t.ColumnDefinitions = e.k.columns()

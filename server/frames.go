@@ -6,20 +6,21 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// framesSize bounds what frames keeps, in bytes.
+// framesSize bounds the texts in frames, in bytes.
 const framesSize = 1 << 20
 
-// frames are objects with their statuses as watches were sent them a moment ago: a
-// change has as many readers as there are watches, and is put together for the
-// first of them. It is safe for concurrent use.
+// frames caches the encoding of recently sent objects with their statuses. All
+// watches send the same change, and the first of them encodes it. It is safe for
+// concurrent use.
 type frames struct {
 	mu    sync.RWMutex
-	as    *postings // What the statuses are of.
+	as    *postings // the statuses in texts are from this board
 	texts map[*schema.Object][]byte
 	size  int
 }
 
-// of is an object with its status by a board; the text is shared.
+// of returns an object with its status on board. The text is shared: do not change
+// it.
 func (f *frames) of(board *postings, o *schema.Object) []byte {
 	f.mu.RLock()
 	text, known := f.texts[o], f.as == board

@@ -11,8 +11,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// TestFrames: an object is put together once for a look at the statuses, anew for
-// the next one, and what is kept has a bound.
+// TestFrames checks that an object is encoded once for each state of the statuses,
+// and that the cache is bounded.
 func TestFrames(t *testing.T) {
 	var f frames
 	before, after := &postings{revision: 1}, &postings{revision: 2}

@@ -17,12 +17,11 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// The fuzz targets of this page hold requests against what is promised for any of them:
-// no panic, no 5xx but for a revision that is still to come, and an error is a
-// Status. What hostile bodies take is
-// for TestHostileBodies.
+// The fuzz targets of this file check what the server promises for all requests: no
+// panic, no 5xx except for a revision that is still to come, and every error is a
+// Status. TestHostileBodies checks the cost of hostile bodies.
 
-// target is a server with one rule, whose answers are judged.
+// target is a server with one rule, whose answers are checked.
 type target struct {
 	http.Handler
 }
@@ -47,7 +46,7 @@ func (s target) serve(method, path, contentType, body string) *httptest.Response
 	return rec
 }
 
-// judge sends a request and returns the code of its answer.
+// judge sends a request, checks the answer and returns its code.
 func (s target) judge(t *testing.T, method, path, contentType, body string) int {
 	t.Helper()
 	got := s.serve(method, path, contentType, body)
@@ -62,12 +61,13 @@ func (s target) judge(t *testing.T, method, path, contentType, body string) int 
 	return got.Code
 }
 
-// toCome reports whether a read was refused for a revision that is not reached.
+// toCome reports whether a read was refused because its revision is not reached.
 func toCome(got *httptest.ResponseRecorder) bool {
 	return got.Code == http.StatusGatewayTimeout && got.Header().Get("Retry-After") != "" && strings.Contains(got.Body.String(), "ResourceVersionTooLarge")
 }
 
-// FuzzPatch: a patch that is taken makes an object that is taken whole.
+// FuzzPatch checks that the object made by an accepted patch is accepted as a whole
+// object.
 func FuzzPatch(f *testing.F) {
 	s := newTarget(f)
 	for _, patch := range []string{
@@ -93,7 +93,7 @@ func FuzzPatch(f *testing.F) {
 	})
 }
 
-// FuzzTransaction: whatever is in one, it is done or refused.
+// FuzzTransaction checks that any transaction is done or refused.
 func FuzzTransaction(f *testing.F) {
 	s := newTarget(f)
 	for _, body := range []string{
@@ -109,7 +109,7 @@ func FuzzTransaction(f *testing.F) {
 	})
 }
 
-// FuzzQuery: selectors, pages and all else that a list takes.
+// FuzzQuery checks selectors, pages and all other parameters of a list.
 func FuzzQuery(f *testing.F) {
 	s := newTarget(f)
 	for _, query := range []string{
@@ -126,7 +126,7 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// FuzzPath: whatever is asked for, by whatever method.
+// FuzzPath checks any path and method.
 func FuzzPath(f *testing.F) {
 	s := newTarget(f)
 	for _, path := range []string{

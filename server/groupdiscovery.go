@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// writeGroups answers with all resources in one document, to a client that takes
-// that, and with the plain answer to others.
+// writeGroups answers with all resources in one document (aggregated discovery) if
+// the client accepts that, and with plain otherwise.
 func writeGroups(w http.ResponseWriter, r *http.Request, lists []metav1.APIResourceList, plain any) error {
 	f, err := negotiate(r, formatJSON, formatYAML, formatDiscovery)
 	if err != nil {
@@ -21,7 +21,7 @@ func writeGroups(w http.ResponseWriter, r *http.Request, lists []metav1.APIResou
 	return writeValue(w, http.StatusOK, f, plain)
 }
 
-// groupDiscovery is lists of resources as aggregated discovery has them.
+// groupDiscovery converts lists of resources to aggregated discovery.
 func groupDiscovery(lists []metav1.APIResourceList) apidiscovery.APIGroupDiscoveryList {
 	out := apidiscovery.APIGroupDiscoveryList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: apidiscovery.SchemeGroupVersion.String()},
@@ -43,7 +43,8 @@ func groupDiscovery(lists []metav1.APIResourceList) apidiscovery.APIGroupDiscove
 	return out
 }
 
-// resourceDiscovery has subresources in the resource that they follow.
+// resourceDiscovery converts resources. A subresource must directly follow its
+// resource or another subresource of it.
 func resourceDiscovery(group, version string, resources []metav1.APIResource) []apidiscovery.APIResourceDiscovery {
 	var out []apidiscovery.APIResourceDiscovery
 	for _, r := range resources {

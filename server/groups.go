@@ -12,15 +12,15 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// verbs are what every kind can do, in the words of Kubernetes, and readVerbs what
-// can be done with the status of an object.
+// verbs are the verbs that every kind has, and readVerbs those of an object's
+// status.
 var verbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
 var readVerbs = metav1.Verbs{"get"}
 
-// coreVersions answers /api, where Kubernetes has its core group. Nothing of it
-// is here but "kind: List", which kubectl looks for in it, and the word that a
-// namespace exists.
+// coreVersions answers /api, where Kubernetes has its core group. This server has
+// only two things of that group: "kind: List", which kubectl looks for, and the
+// existence of namespaces.
 func (s *Server) coreVersions(w http.ResponseWriter, r *http.Request) error {
 	return writeGroups(w, r, []metav1.APIResourceList{coreList}, metav1.APIVersions{
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"},
@@ -28,8 +28,8 @@ func (s *Server) coreVersions(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// coreResources answers /api/v1. Clients refuse an empty list; List is a kind
-// without verbs, so nobody sends one.
+// coreResources answers /api/v1. Clients refuse an empty list, so it has List, a
+// kind without verbs, which no client sends.
 func (s *Server) coreResources(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, coreList)
 }
@@ -38,9 +38,9 @@ var coreList = resourceList("v1", metav1.APIResource{
 	Name: "lists", SingularName: "list", Kind: "List", Namespaced: true, Verbs: metav1.Verbs{},
 })
 
-// namespace answers /api/v1/namespaces/{namespace}, which kubectl asks for when
-// an object is not there, to say which of the two is missing. Namespaces need not
-// be made here: there is every one that can be named.
+// namespace answers /api/v1/namespaces/{namespace}. If an object is not found,
+// kubectl asks for its namespace to say which of the two is missing. Namespaces are
+// not created here: every valid name exists.
 func (s *Server) namespace(w http.ResponseWriter, r *http.Request) error {
 	name := pathParam(r, "namespace")
 	if schema.CheckNamespace(name) != nil {
@@ -53,8 +53,8 @@ func (s *Server) namespace(w http.ResponseWriter, r *http.Request) error {
 	}{metav1.TypeMeta{Kind: "Namespace", APIVersion: "v1"}, metav1.ObjectMeta{Name: name}, map[string]string{"phase": "Active"}})
 }
 
-// notInCore are paths of Kubernetes' core group that people reach with kubectl, and
-// where they find here what they look for.
+// notInCore maps paths of Kubernetes' core group that people reach with kubectl to
+// a text that says where this server has that information.
 var notInCore = map[string]string{
 	"/api/v1/namespaces":                    noNamespaces,
 	"/api/v1/events":                        noEvents,
@@ -121,7 +121,7 @@ func groupVersion(r *http.Request) string {
 	return chi.URLParam(r, "group") + "/" + chi.URLParam(r, "version")
 }
 
-// catalogue is all resources below /apis, by group and version.
+// catalogue returns all resources below /apis, by group and version.
 var catalogue = sync.OnceValue(func() []metav1.APIResourceList {
 	var out []metav1.APIResourceList
 	for _, kind := range schema.Kinds() {
@@ -132,7 +132,7 @@ var catalogue = sync.OnceValue(func() []metav1.APIResourceList {
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: kind.Plural, SingularName: kind.Singular, Kind: kind.Kind,
 			Namespaced: true, ShortNames: kind.ShortNames, Verbs: verbs,
-			Categories: []string{"all"}, // Of kubectl get all.
+			Categories: []string{"all"}, // of kubectl get all
 		}, metav1.APIResource{
 			Name: kind.Plural + "/status", Kind: kind.Kind, Namespaced: true, Verbs: readVerbs,
 		})

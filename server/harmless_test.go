@@ -11,8 +11,9 @@ import (
 	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
-// TestStatusSteersNoTerminal: whatever part of a request a failure repeats, no text of
-// its Status has a character that steers the terminal of a client that prints it.
+// TestStatusSteersNoTerminal checks that whatever part of a request a failure
+// repeats, no text of its Status has a character that controls the terminal of a
+// client that prints it.
 func TestStatusSteersNoTerminal(t *testing.T) {
 	w := followed(t)
 	steering := "\u001b[2J\u0085\u009b31m\u202e\u200b\u007f"
@@ -70,8 +71,8 @@ func TestStatusSteersNoTerminal(t *testing.T) {
 	}
 }
 
-// TestTextThatIsNotWhatItSays: a body that a decoder would read as another text than it
-// holds is refused.
+// TestTextThatIsNotWhatItSays checks that a body is refused if a decoder would read
+// another text than it contains.
 func TestTextThatIsNotWhatItSays(t *testing.T) {
 	w := followed(t)
 	const path = "/apis/networking.istio.io/v1/namespaces/default/virtualservices"

@@ -12,15 +12,15 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// Check is one condition of being ready. Its error is shown at /readyz to
-// whoever asks: it must be written for people and hold no secrets. What lies
-// behind a store.Error is not shown. A Degraded one leaves the server ready.
+// Check is one condition of being ready. /readyz shows its error to every caller,
+// so write it for people and without secrets. The cause of a store.Error is not
+// shown. If the error is a Degraded, the server stays ready.
 type Check struct {
 	Name string
 	Run  func(context.Context) error
 }
 
-// Degraded is an error of a Check that somebody should know of, although all
+// Degraded is an error of a Check that people should know about, although all
 // requests are still served.
 type Degraded string
 
@@ -29,8 +29,8 @@ func (d Degraded) Error() string { return string(d) }
 // checkTimeout bounds all checks of one /readyz together.
 const checkTimeout = 5 * time.Second
 
-// healthz and livez say that the process answers; they look no further, because
-// a restart would mend nothing that lies behind.
+// healthz and livez report that the process answers. They check nothing else,
+// because a restart would repair nothing else.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) { runChecks(w, r, "healthz", nil) }
 func (s *Server) livez(w http.ResponseWriter, r *http.Request)   { runChecks(w, r, "livez", nil) }
 
@@ -38,8 +38,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	runChecks(w, r, "readyz", s.opts.Ready)
 }
 
-// runChecks answers 200 when all hold, in the words of Kubernetes. The list of
-// them is shown with ?verbose, and always when one fails.
+// runChecks answers 200 if all checks hold, in the format of Kubernetes. It lists
+// the checks with ?verbose, and always if one fails.
 func runChecks(w http.ResponseWriter, r *http.Request, name string, checks []Check) {
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()
@@ -76,7 +76,7 @@ func (s *Server) version(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, s.opts.Version)
 }
 
-// index lists the paths that can be asked without knowing more.
+// index lists the paths without parameters.
 func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	var paths []string
 	err := chi.Walk(s.router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// changesPath is what has changed since a revision.
+	// changesPath lists the changes since a revision.
 	changesPath = "/apis/" + registryVersion + "/changes"
 )
 
@@ -26,26 +26,26 @@ var (
 	changesParams = params("since", "kind", "namespace", "name", "limit", "continue")
 )
 
-// historyAnswer has the newest version first.
+// historyAnswer lists versions, newest first.
 type historyAnswer struct {
 	metav1.TypeMeta `json:",inline"`
 	Items           []objectVersion `json:"items"`
 }
 
-// objectVersion is one state of an object in an answer.
+// objectVersion is one version of an object in an answer.
 type objectVersion struct {
 	Revision string `json:"revision"`
-	// Verb, and what follows, is of the change that began it; "" when that is no
-	// longer known.
+	// Verb and the following fields describe the change that began the version. They
+	// are empty if that is no longer known.
 	Verb        store.Verb `json:"verb,omitempty"`
 	Time        *time.Time `json:"time,omitempty"`
 	User        string     `json:"user,omitempty"`
 	Program     string     `json:"program,omitempty"`
 	Transaction string     `json:"transaction,omitempty"`
-	// Object is the state; none after a delete, and where it was lost.
+	// Object is the content. It is empty after a delete, and if the content was lost.
 	Object json.RawMessage `json:"object,omitempty"`
 	Lost   bool            `json:"lost,omitempty"`
-	// AbsentSince is from which revision on it is known that there was no object:
+	// AbsentSince is the revision since which the object is known not to have existed:
 	// since a delete, or before the oldest version.
 	AbsentSince string `json:"absentSince,omitempty"`
 }
@@ -71,7 +71,7 @@ func jsonOf(obj *schema.Object) json.RawMessage {
 	return obj.JSON()
 }
 
-// history answers the versions of an object that are known, the newest first.
+// history answers with the known versions of an object, newest first.
 func (k *resource) history(w http.ResponseWriter, r *http.Request) error {
 	if err := checkParams(queryOf(r), historyParams); err != nil {
 		return err
@@ -92,10 +92,10 @@ func (k *resource) history(w http.ResponseWriter, r *http.Request) error {
 	return writeText(w, http.StatusOK, f, body)
 }
 
-// historyOf names the history of an object among large reads.
+// historyOf returns the name of an object's history for largeReads.
 func historyOf(key schema.Key) string { return "history " + key.String() }
 
-// historyText is the answer with the versions of an object, as JSON.
+// historyText returns the answer with the versions of an object, as JSON.
 func (k *resource) historyText(ctx context.Context, key schema.Key) ([]byte, error) {
 	versions, err := k.opts.Store.History(ctx, key)
 	if err != nil {
@@ -108,7 +108,7 @@ func (k *resource) historyText(ctx context.Context, key schema.Key) ([]byte, err
 	return json.Marshal(answer)
 }
 
-// atRevision answers an object as it was at a revision.
+// atRevision answers with an object as it was at a revision.
 func (k *resource) atRevision(w http.ResponseWriter, r *http.Request) error {
 	f, err := negotiate(r, formatJSON, formatYAML)
 	if err != nil {
@@ -140,22 +140,22 @@ type changesAnswer struct {
 	Items           []difference    `json:"items"`
 }
 
-// difference is what became of an object.
+// difference is how an object has changed since a revision.
 type difference struct {
 	Kind      string          `json:"kind"`
 	Namespace string          `json:"namespace"`
 	Name      string          `json:"name"`
 	Then      json.RawMessage `json:"then,omitempty"`
 	Now       json.RawMessage `json:"now,omitempty"`
-	// Unreadable is in the place of Now if the stored value cannot be read.
+	// Unreadable replaces Now if the stored value cannot be read.
 	Unreadable *unreadableValue `json:"unreadable,omitempty"`
-	// Lost says that Then is not known: Unreadable was already stored then.
+	// Lost means that Then is not known: Unreadable was already stored then.
 	Lost bool `json:"lost,omitempty"`
-	// Revision is that of the newest change.
+	// Revision is the revision of the newest change.
 	Revision string `json:"revision"`
 }
 
-// unreadableValue is a stored value that is no object.
+// unreadableValue describes a stored value that is not a valid object.
 type unreadableValue struct {
 	Revision string `json:"revision"`
 	Why      string `json:"why"`
@@ -173,7 +173,7 @@ func differenceOf(d store.Difference) difference {
 	return out
 }
 
-// changes answers what in a scope has changed since a revision.
+// changes answers with the changes in a scope since a revision.
 func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, changesParams); err != nil {
@@ -208,7 +208,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	return writeText(w, http.StatusOK, f, body)
 }
 
-// kindOf is the kind of a scope, "" for all.
+// kindOf returns the kind of a scope, or "" for all kinds.
 func kindOf(scope store.Scope) string {
 	if scope.Kind == nil {
 		return ""
@@ -216,7 +216,7 @@ func kindOf(scope store.Scope) string {
 	return scope.Kind.Kind
 }
 
-// changesText is the answer with changes, as JSON.
+// changesText returns the answer with changes, as JSON.
 func (s *Server) changesText(ctx context.Context, scope store.Scope, opts store.ChangesOptions) ([]byte, error) {
 	found, next, err := s.changesSince(ctx, scope, opts)
 	if err != nil {
@@ -230,7 +230,7 @@ func (s *Server) changesText(ctx context.Context, scope store.Scope, opts store.
 	return json.Marshal(answer)
 }
 
-// changesPageOf reads limit and continue.
+// changesPageOf reads limit and continue into opts.
 func changesPageOf(q url.Values, opts *store.ChangesOptions) error {
 	limit, err := countParam(q, "limit")
 	if err != nil {
@@ -247,9 +247,9 @@ func changesPageOf(q url.Values, opts *store.ChangesOptions) error {
 	return nil
 }
 
-// changesSince is a page and the token of what follows. Without a limit it is all
-// changes, which must be no more than a page. Values that were already stored at the
-// revision, and cannot be read, are in the first page.
+// changesSince returns a page of changes and the token of the next page. Without a
+// limit it returns all changes, and an error if they exceed one page. The first
+// page has the unreadable values that were already stored at the revision.
 func (s *Server) changesSince(ctx context.Context, scope store.Scope, opts store.ChangesOptions) (found []store.Difference, next string, err error) {
 	all := opts.Limit == 0
 	if all && opts.After != (schema.Key{}) {
@@ -274,7 +274,7 @@ func (s *Server) changesSince(ctx context.Context, scope store.Scope, opts store
 		if err != nil {
 			return nil, "", err
 		}
-		found = append(lost, found...) // The next page is after the last one.
+		found = append(lost, found...) // the next page begins after the last of found
 	}
 	if all {
 		store.SortDifferences(found)
@@ -282,14 +282,14 @@ func (s *Server) changesSince(ctx context.Context, scope store.Scope, opts store
 	return found, next, nil
 }
 
-// lostSince are the values of a scope that cannot be read, and that were already
-// stored at a revision.
+// lostSince returns the values of a scope that cannot be read and that were already
+// stored at revision since.
 func (s *Server) lostSince(ctx context.Context, scope store.Scope, since int64) (out []store.Difference, err error) {
 	for _, u := range store.UnreadableIn(s.opts.Reads, scope) {
 		if u.Key == (schema.Key{}) || u.Revision > since {
 			continue
 		}
-		// It may have been mended in the meantime.
+		// It may have been repaired in the meantime.
 		_, err := s.opts.Reads.Get(ctx, u.Key, store.ReadOptions{})
 		if errors.Is(err, store.ErrUnreadable) {
 			out = append(out, store.Difference{Key: u.Key, Unreadable: &u, Lost: true, Revision: u.Revision})
@@ -302,8 +302,8 @@ func (s *Server) lostSince(ctx context.Context, scope store.Scope, since int64) 
 	return out, nil
 }
 
-// scopeOf is what the three name together, each nil where it is left out. One that is
-// empty is not left out: a variable that nobody has set does not mean all there is.
+// scopeOf returns the scope of the three names together. A nil name is left out. An
+// empty name is an error: an unset variable must not select everything.
 func scopeOf(kindName, namespace, name *string) (store.Scope, error) {
 	var scope store.Scope
 	if kindName != nil {

@@ -11,17 +11,17 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// What each byte of a request may take of memory until the answer, in all; a part
-// of it is held at a time, for 1 MiB less than 70. Allocations stand for the time that
-// it takes: they are counted, and the same on any machine.
+// Bounds of the memory that each byte of a request may allocate in total until the
+// answer. Only a part is live at a time, less than 70 for 1 MiB. Allocations also
+// stand for the time: they can be counted and are the same on any machine.
 const (
 	mostAllocated   = 384
 	mostAllocations = 4
 )
 
-// TestHostileBodies sends what costs most, in every way in which a body can be
-// sent. Whether it is refused for its number of values or read to its end, it has
-// to be cheap.
+// TestHostileBodies sends the most expensive bodies in every way in which a body
+// can be sent. Each must be cheap, whether it is refused for its number of values
+// or read to its end.
 func TestHostileBodies(t *testing.T) {
 	s := newTarget(t)
 	for name, value := range hostileValues() {
@@ -51,7 +51,7 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// TestHostileYAML: what only YAML can say.
+// TestHostileYAML sends what only YAML can express.
 func TestHostileYAML(t *testing.T) {
 	const head = "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: a}\nspec:\n  route:"
 	s := newTarget(t)
@@ -76,7 +76,7 @@ func TestHostileYAML(t *testing.T) {
 	}
 }
 
-// TestHostileSelectors: what a query can say, as long as the head of a request may be.
+// TestHostileSelectors sends queries as long as the head of a request may be.
 func TestHostileSelectors(t *testing.T) {
 	s := newTarget(t)
 	for _, part := range []string{"a=b,", "!a,", "a in (b),", "(", "a notin (", "metadata.name!=a,", `\\`, "a", "%"} {
@@ -92,7 +92,7 @@ func TestHostileSelectors(t *testing.T) {
 	}
 }
 
-// cheap holds what is done with a text so long to the bounds.
+// cheap checks the cost of processing a text of that length against the bounds.
 func cheap(t *testing.T, what string, length int, do func()) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -107,10 +107,10 @@ func cheap(t *testing.T, what string, length int, do func()) {
 
 const hostileSize = schema.MaxNewBytes - 400
 
-// fill is a text of nothing but a part.
+// fill returns a text that repeats part.
 func fill(part string) string { return strings.Repeat(part, hostileSize/len(part)) }
 
-// numbered is a text of parts with numbers that fall.
+// numbered returns a text of parts with decreasing numbers.
 func numbered(part string) string {
 	var text strings.Builder
 	for i := hostileSize / len(fmt.Sprintf(part, 0)); i > 0; i-- {
@@ -119,8 +119,9 @@ func numbered(part string) string {
 	return text.String()
 }
 
-// hostileValues are JSON values of a mebibyte that cost more than their length,
-// some with more values than an object may have, some with as many as it may.
+// hostileValues are JSON values of a mebibyte that cost more than their length
+// suggests, some with more values than an object may have, some with exactly as
+// many.
 func hostileValues() map[string]string {
 	return map[string]string{
 		"numbers":      `[` + fill("1,") + `1]`,

@@ -12,15 +12,16 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// match is what If-Match asks of the object that is written to; the zero match is
-// nothing. Of a tag the resourceVersion counts, which a store holds a write against
-// at the moment it is done: a status is nothing that is written.
+// match is the condition that If-Match sets for the written object; the zero match
+// sets none. Only the resourceVersion of a tag counts, which the store compares
+// when it performs the write. The status in a tag does not count, because no write
+// changes it.
 type match struct {
 	asked    bool
-	revision string // "" for any
+	revision string // "" means any
 }
 
-// checkConditions refuses conditions of a write that nothing would be held against.
+// checkConditions refuses conditions that the request would ignore.
 func checkConditions(r *http.Request) error {
 	if isRead(r) {
 		return nil
@@ -37,11 +38,11 @@ func checkConditions(r *http.Request) error {
 	return nil
 }
 
-// onlyNew reports whether a PUT is to create its object, and to replace none.
+// onlyNew reports whether a PUT must create its object and not replace one.
 func onlyNew(r *http.Request) bool { return r.Header["If-None-Match"] != nil }
 
 var (
-	// ownTag is a tag of an object, in any format and compression.
+	// ownTag matches a tag of an object in any format and compression.
 	ownTag = regexp.MustCompile(`^"([0-9]+)-[0-9a-z]+(-[a-z]+)*"$`)
 	anyTag = regexp.MustCompile(`^(W/)?"[^",]*"$`)
 )
@@ -58,7 +59,7 @@ func ifMatch(r *http.Request) (match, error) {
 		return match{asked: true}, nil
 	case own != nil:
 		return match{true, own[1]}, nil
-	case anyTag.MatchString(tag): // A weak one matches nothing, by RFC 9110.
+	case anyTag.MatchString(tag): // A weak tag matches nothing, by RFC 9110.
 		return match{}, errUnmatched
 	}
 	return match{}, badRequest("If-Match: must be one ETag or *, found %q", tag)
@@ -72,7 +73,8 @@ var (
 	errThere     = plainStatus(http.StatusPreconditionFailed, reasonUnmatched, "If-None-Match: the object is there already")
 )
 
-// with adds the match to the resourceVersion that a request asks for elsewhere.
+// with combines the match with the resourceVersion that the request states
+// elsewhere.
 func (m match) with(revision string) (string, error) {
 	switch {
 	case m.revision == "":
@@ -83,7 +85,7 @@ func (m match) with(revision string) (string, error) {
 	return m.revision, nil
 }
 
-// of is an object to write on condition of the match.
+// of returns obj with the match as its resourceVersion.
 func (m match) of(obj *schema.Object) (*schema.Object, error) {
 	meta := obj.Meta
 	var err error
@@ -93,7 +95,7 @@ func (m match) of(obj *schema.Object) (*schema.Object, error) {
 	return obj.WithMeta(meta)
 }
 
-// before holds the stored object against the match before it is changed.
+// before returns change with a check of the match in front of it.
 func (m match) before(change store.Change) store.Change {
 	return func(stored *schema.Object) (*schema.Object, error) {
 		if m.asked && (stored == nil || m.revision != "" && stored.Meta.ResourceVersion != m.revision) {
@@ -103,7 +105,7 @@ func (m match) before(change store.Change) store.Change {
 	}
 }
 
-// failed is the error of a write with the match as its precondition.
+// failed converts the error of a write that had the match as its precondition.
 func (m match) failed(err error) error {
 	if m.revision != "" && errors.Is(err, store.ErrConflict) {
 		return errUnmatched

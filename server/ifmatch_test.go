@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestIfMatch: a write to an object that is no longer the one with the ETag does
-// nothing, and says so.
+// TestIfMatch checks that a write to an object which no longer has the ETag does
+// nothing and says so.
 func TestIfMatch(t *testing.T) {
 	const applyPath = rulesPath + "/a?fieldManager=me&force=true"
 	applied := ruleIn(ruleOp("", "a", 7))
@@ -37,7 +37,7 @@ func TestIfMatch(t *testing.T) {
 			w.want(http.StatusOK, c.method, c.path, c.body, c.media, "If-Match: "+now)
 			w.do("DELETE", rulesPath+"/a", "")
 			missing := http.StatusNotFound
-			if c.name == "apply" { // Which else creates it.
+			if c.name == "apply" { // Otherwise it would create it.
 				missing = http.StatusPreconditionFailed
 			}
 			w.want(missing, c.method, c.path, c.body, c.media, "If-Match: *")
@@ -47,7 +47,8 @@ func TestIfMatch(t *testing.T) {
 	}
 }
 
-// TestIfMatchOfSeveral is refused, for it would hold none of them.
+// TestIfMatchOfSeveral checks that If-Match is refused for several objects, where
+// it would have no effect.
 func TestIfMatchOfSeveral(t *testing.T) {
 	w := start(t)
 	w.create("a")
@@ -65,7 +66,8 @@ func TestIfMatchOfSeveral(t *testing.T) {
 	w.want(http.StatusOK, "GET", rulesPath, "", "If-Match: *")
 }
 
-// TestIfNoneMatch: a PUT that is to create creates, and replaces nothing.
+// TestIfNoneMatch checks that a PUT of a new object creates it and replaces
+// nothing.
 func TestIfNoneMatch(t *testing.T) {
 	w := start(t)
 	const only = "If-None-Match: *"

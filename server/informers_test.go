@@ -39,16 +39,16 @@ import (
 var thorough = flag.Bool("thorough", false, "tests with client-go take minutes: informers follow 20,000 changes, a leader is cut off")
 
 const (
-	changers     = 4   // who write at once
+	changers     = 4   // concurrent writers
 	roundChanges = 200 // of all of them between two comparisons
-	cutEvery     = 40  // changes of one of them
+	cutEvery     = 40  // changes by one of them
 )
 
-// TestInformersThroughFaults: informers of client-go have what the server has,
-// whenever they have seen the newest change, although their connections break
-// amid changes and transactions, the server is another one, and the changes that
-// they lack are compacted away. So it is with those that list and those that fill
-// their stores by a watch.
+// TestInformersThroughFaults checks that informers of client-go have what the
+// server has, whenever they have seen the newest change, although their connections
+// break during changes and transactions, the server is replaced, and the changes
+// that they lack are compacted. It checks informers that list and informers that
+// fill their stores by a watch.
 func TestInformersThroughFaults(t *testing.T) {
 	changes := roundChanges
 	if *thorough {
@@ -96,7 +96,7 @@ func followThroughFaults(t *testing.T, changes int) {
 }
 
 // shaken is a server over an etcd. At front its connections break, and it is
-// another one now and then; at back nobody notices.
+// replaced now and then; at back nobody notices.
 type shaken struct {
 	*testing.T
 	etcd        *clientv3.Client
@@ -174,8 +174,8 @@ func (s *shaken) cut() {
 	s.front.CloseClientConnections()
 }
 
-// expire cuts the informers off while something changes, and lets them in again to
-// another server, which cannot tell them what: etcd has compacted it away.
+// expire cuts the informers off during a change, and then lets them connect to
+// another server, which cannot tell them the change: etcd has compacted it.
 func (s *shaken) expire(change func() error) {
 	s.Helper()
 	shut := make(chan struct{})
@@ -196,9 +196,9 @@ func (s *shaken) expire(change func() error) {
 	s.compactions++
 }
 
-// compare waits until each informer has seen the end of all changes, and wants it to
-// have what the server has. Of a state that it asks for an informer tells the objects
-// in any order, so one mark is seen before a second is made.
+// compare waits until each informer has seen the end of all changes, and checks
+// that it has what the server has. An informer reports the objects of an initial
+// state in any order, so compare waits for one mark before it makes a second.
 func (s *shaken) compare(informers []*following) {
 	s.Helper()
 	for range 2 {
@@ -248,7 +248,7 @@ func (s *shaken) makeMark() *unstructured.Unstructured {
 	return mark
 }
 
-// changer writes objects of its own, one after the other or several at once.
+// changer writes objects of its own, one by one or several at once.
 type changer struct {
 	*shaken
 	id     int
@@ -293,7 +293,7 @@ func (c *changer) write() error {
 	return err
 }
 
-// writeTogether changes all that it has in one transaction, and deletes one.
+// writeTogether changes all its objects in one transaction, and deletes one.
 func (c *changer) writeTogether(rules dynamic.ResourceInterface) error {
 	var operations []map[string]any
 	for name, o := range c.mine {
@@ -326,7 +326,7 @@ func (c *changer) writeTogether(rules dynamic.ResourceInterface) error {
 	return nil
 }
 
-// ruleObject is a rule that differs from others of its name by a number.
+// ruleObject returns a rule that differs from others of its name by a number.
 func ruleObject(name, team string, number int) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "config.istio.io/v1alpha2", "kind": "RouteRule",
@@ -335,7 +335,7 @@ func ruleObject(name, team string, number int) *unstructured.Unstructured {
 	}}
 }
 
-// following is an informer, and what its handlers were told.
+// following is an informer, and what its handlers received.
 type following struct {
 	*shaken
 	namespace, labels string
@@ -347,7 +347,7 @@ func (f *following) String() string {
 	return fmt.Sprintf("namespace %q, labels %q", f.namespace, f.labels)
 }
 
-// follow starts one over the connections that break.
+// follow starts an informer over the connections that break.
 func (s *shaken) follow(namespace, labels string) *following {
 	s.Helper()
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(s.client(s.front.URL), 0, namespace,
@@ -374,12 +374,12 @@ func (f *following) await(o *unstructured.Unstructured) {
 	}
 }
 
-// told is what handlers know: it judges what they are told.
+// told is what handlers know. It checks the events that they receive.
 type told struct {
 	t       *testing.T
 	mu      sync.Mutex
 	news    *sync.Cond
-	objects map[string]string // by name, their resourceVersions
+	objects map[string]string // resourceVersions by name
 }
 
 func newTold(t *testing.T) *told {
@@ -420,11 +420,11 @@ func (f *told) OnDelete(o any) {
 	if err != nil {
 		f.t.Error(err)
 	}
-	delete(f.objects, key) // Or was: where a watch broke in a transaction, all of it is told again.
+	delete(f.objects, key) // It may be gone: if a watch broke in a transaction, all of it is sent again.
 	f.news.Broadcast()
 }
 
-// revision is 0 of none.
+// revision returns 0 for no object.
 func revision(t *testing.T, text string) int64 {
 	n, err := strconv.ParseInt("0"+text, 10, 64)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// readInitialEvents reads sendInitialEvents, by the rules of Kubernetes: true
-// wants the state first, not older than the resourceVersion, and a bookmark that
-// says where it ends; false wants nothing but changes. Clients take a refusal as
-// Invalid for "list, then watch".
+// readInitialEvents reads sendInitialEvents by the rules of Kubernetes. true asks
+// for the state first, not older than the resourceVersion, and for a bookmark that
+// marks its end. false asks only for changes. Clients that are refused with Invalid
+// fall back to "list, then watch".
 func (a *watchRequest) readInitialEvents(q url.Values, f format) error {
 	match := q.Get("resourceVersionMatch")
 	if q.Get("sendInitialEvents") == "" {
@@ -36,7 +36,7 @@ func (a *watchRequest) readInitialEvents(q url.Values, f format) error {
 	return nil
 }
 
-// noInitialEvents refuses what belongs to a watch.
+// noInitialEvents refuses parameters that only a watch may have.
 func noInitialEvents(q url.Values) error {
 	if q.Get("sendInitialEvents") != "" {
 		return badListOption("sendInitialEvents", "goes with watch=true only")

@@ -25,7 +25,7 @@ const (
 	noState    = "&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&sendInitialEvents=false"
 )
 
-// bookmark wants one, and tells its revision and whether it ends the state.
+// bookmark reads a bookmark and returns its revision and whether it ends the state.
 func (w *watching) bookmark() (revision int64, endsState bool) {
 	w.t.Helper()
 	f, _ := w.next()
@@ -36,8 +36,8 @@ func (w *watching) bookmark() (revision int64, endsState bool) {
 	return mustRevision(w.t, o), o.Metadata.Annotations[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// TestInitialEvents: the state comes first, whatever resourceVersion is given,
-// and one bookmark behind it says so.
+// TestInitialEvents checks that the state comes first, whatever the
+// resourceVersion, and that one bookmark after it marks its end.
 func TestInitialEvents(t *testing.T) {
 	w := start(t)
 	a := w.create("a").Metadata.ResourceVersion
@@ -61,7 +61,8 @@ func TestInitialEvents(t *testing.T) {
 	}
 }
 
-// TestNoInitialEvents: changes alone, from the present on or from a revision.
+// TestNoInitialEvents checks watches of changes only, from the present state or
+// from a revision.
 func TestNoInitialEvents(t *testing.T) {
 	w := start(t)
 	a := w.create("a").Metadata.ResourceVersion
@@ -75,8 +76,8 @@ func TestNoInitialEvents(t *testing.T) {
 	watch.want("ADDED c")
 }
 
-// TestInitialEventsFail: of a revision that never comes with a status code, of
-// one that is long gone not at all, because no state is newer than asked for.
+// TestInitialEventsFail checks that a revision that never comes fails with a status
+// code. An expired one does not fail, because every state is newer than it.
 func TestInitialEventsFail(t *testing.T) {
 	w := start(t, func(o *server.Options) { o.RevisionTimeout = 1 })
 	old := w.create("a").Metadata.ResourceVersion
@@ -87,8 +88,8 @@ func TestInitialEventsFail(t *testing.T) {
 	w.want(http.StatusUnprocessableEntity, "GET", rulesPath+"?watch=true&includeObject=None"+stateFirst, "", asTable)
 }
 
-// TestInitialEventsOfATable: the bookmark that ends the state is a row without a
-// cell, for only rows have metadata.
+// TestInitialEventsOfATable checks that the bookmark which ends the state is a row
+// without cells, because only rows have metadata.
 func TestInitialEventsOfATable(t *testing.T) {
 	w := start(t)
 	a := w.create("a")
@@ -112,8 +113,8 @@ func TestInitialEventsOfATable(t *testing.T) {
 	}
 }
 
-// TestInformerWithoutAList: an informer of client-go fills its store by watches
-// alone, also when one cannot go on.
+// TestInformerWithoutAList checks that an informer of client-go fills its store by
+// watches alone, even if one cannot be resumed.
 func TestInformerWithoutAList(t *testing.T) {
 	if !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient) {
 		t.Skip("client-go lists: KUBE_FEATURE_WatchListClient is off")
@@ -154,7 +155,7 @@ func TestInformerWithoutAList(t *testing.T) {
 	}
 }
 
-// requests are what a client asked: of each request whether it is a watch.
+// requests records for each request of a client whether it is a watch.
 type requests struct {
 	mu   sync.Mutex
 	sent []string

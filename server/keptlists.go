@@ -12,38 +12,41 @@ import (
 
 // Bounds of keptLists.
 const (
-	keptListFrom = 100      // objects: shorter ones are made as quickly as they are found
-	keptListsMax = 32 << 20 // bytes of all texts that anybody has
+	keptListFrom = 100      // objects; encoding a shorter list is as fast as finding it
+	keptListsMax = 32 << 20 // bytes of all texts in use
 	keptListFor  = 5 * time.Second
-	// keptGzipShare is what part of a list its gzip may take, or it is not kept.
+	// keptGzipShare bounds the gzip of a list to this part of its length. A longer
+	// gzip is not kept.
 	keptGzipShare = 4
 )
 
-// keptLists are the answers to lists that are asked for again while nothing has
-// changed. Clients that come back, all at once after a restart, want the same list
-// each, and mostly in gzip, which costs ten times what the list does: it is made for
-// all of them once. A list that is asked for a single time is never in memory.
+// keptLists caches the answers to lists that are requested again while nothing has
+// changed. Clients that all return after a restart request the same list, mostly in
+// gzip, which costs ten times as much as the list: keptLists encodes it once for
+// all of them. It does not keep a list that is requested only once.
 //
-// A text has as many readers as write it, and counts until the slowest of them is
-// done. It is safe for concurrent use; the zero keptLists keeps nothing yet.
+// A text may have many readers at a time, and counts until the slowest of them is
+// done. The zero keptLists is empty and ready to use. It is safe for concurrent
+// use.
 type keptLists struct {
-	turn  func() (leave func(), err error) // of putting one into gzip; nil for none
+	turn  func() (leave func(), err error) // waits to compress a list; may be nil
 	mu    sync.Mutex
 	of    map[listName]*keptList
 	bytes int
 }
 
-// listName is what is asked for: what a list has follows from that and the state.
+// listName identifies a request for a list. The content of the list follows from it
+// and from the state.
 type listName struct {
 	path, query string
 	gzip        bool
 }
 
-// listContent are the query parameters that what is in a list depends on.
+// listContent are the query parameters that decide what a list contains.
 var listContent = []string{"labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "limit", "continue"}
 
-// listNameOf is the same for requests that want the same list, in whatever order they
-// say so and however long they wait for it.
+// listNameOf returns the name of the list that r asks for. The order of parameters
+// and the timeout do not matter.
 func listNameOf(r *http.Request, gzip bool) listName {
 	content := url.Values{}
 	for _, param := range listContent {
@@ -54,29 +57,29 @@ func listNameOf(r *http.Request, gzip bool) listName {
 	return listName{r.URL.EscapedPath(), content.Encode(), gzip}
 }
 
-// listState is what a list is of.
+// listState identifies the state that a list shows.
 type listState struct {
 	revision  string
-	board     uint64 // the version of the statuses
-	published int64  // what they are pending for
+	board     uint64 // version of the statuses
+	published int64  // revision of the configuration in force
 }
 
-// keptList is a list that was asked for in one state. Guarded by keptLists.mu, but
-// for text and tag, which do not change once made is closed.
+// keptList is a list that was requested in one state. keptLists.mu guards it,
+// except text and tag, which do not change once made is closed.
 type keptList struct {
 	state   listState
-	made    chan struct{} // nil until it is asked for again
-	text    []byte        // nil when it is not kept
+	made    chan struct{} // nil until the list is requested again
+	text    []byte        // nil if it is not kept
 	tag     string
-	size    int // bytes that are counted for it
+	size    int // bytes counted for it
 	readers int
-	gone    bool // from keptLists.of
+	gone    bool // removed from keptLists.of
 	forget  *time.Timer
 }
 
-// text is what a list is in a state; nil when the caller has to make it for itself.
-// The first who asks again makes it for all. Call done when the text is not read any
-// more.
+// text returns the list in a state, or nil if the caller must encode it itself. The
+// first caller that requests a list again encodes it for all. Call done when the
+// text is no longer read.
 func (l *keptLists) text(ctx context.Context, name listName, state listState, list func() *listText) (one *keptList, done func()) {
 	one, makes := l.ask(name, state)
 	if one == nil {
@@ -97,7 +100,8 @@ func (l *keptLists) text(ctx context.Context, name listName, state listState, li
 	return nil, func() {}
 }
 
-// ask finds a list for one more reader; none when it is asked for the first time.
+// ask adds a reader to a list and returns it, or nil on the first request. makes
+// reports whether the caller must encode it.
 func (l *keptLists) ask(name listName, state listState) (one *keptList, makes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,14 +119,14 @@ func (l *keptLists) ask(name listName, state listState) (one *keptList, makes bo
 	return one, makes
 }
 
-// has reports whether a text is kept of what may be another state by now.
+// has reports whether a text is kept, possibly of an older state.
 func (l *keptLists) has(name listName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.of[name].isMade()
 }
 
-// still is the text that is kept of a state, nil if none is. Call done as that of text.
+// still returns the text that is kept of a state, or nil. Call done as for text.
 func (l *keptLists) still(name listName, state listState) (one *keptList, done func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,12 +151,12 @@ func (one *keptList) isMade() bool {
 	}
 }
 
-// mostLists bounds how many names are noted.
+// mostLists bounds the number of names.
 const mostLists = 256
 
 func (l *keptLists) note(name listName, state listState) {
 	if len(l.of) >= mostLists {
-		return // Until those are forgotten.
+		return // Later ones are noted when these are forgotten.
 	}
 	if l.of == nil {
 		l.of = map[listName]*keptList{}
@@ -166,7 +170,7 @@ func (l *keptLists) note(name listName, state listState) {
 	l.of[name] = one
 }
 
-// drop takes a list, if it is still there, from who asks next.
+// drop removes a list, if it is still there, so that later requests do not find it.
 func (l *keptLists) drop(name listName, one *keptList) {
 	if one == nil || one.gone {
 		return
@@ -184,7 +188,7 @@ func (l *keptLists) leave(one *keptList) {
 	l.free(one)
 }
 
-// free no longer counts a text that nobody has.
+// free stops counting a text that nobody uses.
 func (l *keptLists) free(one *keptList) {
 	if one.gone && one.readers == 0 {
 		l.bytes -= one.size
@@ -192,8 +196,8 @@ func (l *keptLists) free(one *keptList) {
 	}
 }
 
-// make makes the text, if there is room. No client can keep it from being made; and a
-// panic is that of one request.
+// make encodes the text if there is room. It continues when its client leaves, and
+// a panic in it affects one request only.
 func (l *keptLists) make(one *keptList, gzip bool, compose func() *listText) {
 	defer func() {
 		if one.text == nil {
@@ -204,7 +208,7 @@ func (l *keptLists) make(one *keptList, gzip bool, compose func() *listText) {
 	list := compose()
 	most := list.size()
 	if most < compressFrom {
-		return // Or its gzip would be another answer than when it was asked for first.
+		return // Its gzip would differ from the first answer, which was not compressed.
 	}
 	if gzip {
 		most /= keptGzipShare
@@ -217,7 +221,7 @@ func (l *keptLists) make(one *keptList, gzip bool, compose func() *listText) {
 		if l.turn != nil {
 			leave, err := l.turn()
 			if err != nil {
-				return // Each goes on by itself.
+				return // Each request encodes its own.
 			}
 			defer leave()
 		}
@@ -233,7 +237,8 @@ func (l *keptLists) make(one *keptList, gzip bool, compose func() *listText) {
 	l.take(one, len(one.text))
 }
 
-// take counts bytes for a list, in place of those that were.
+// take counts size bytes for a list in place of its previous size. It returns false
+// if there is no room.
 func (l *keptLists) take(one *keptList, size int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -245,7 +250,7 @@ func (l *keptLists) take(one *keptList, size int) bool {
 	return true
 }
 
-// bounded takes no more than most bytes.
+// bounded is a buffer of at most most bytes.
 type bounded struct {
 	bytes.Buffer
 	most int
@@ -261,7 +266,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// exact are the bytes, with nothing behind them.
+// exact returns the bytes without spare capacity.
 func (b *bounded) exact() []byte {
 	if b.Len() == b.Cap() {
 		return b.Bytes()

@@ -18,7 +18,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// listOf is a list in JSON of so many bytes.
+// listOf returns a list in JSON of size bytes.
 func listOf(size int) *listText {
 	return &listText{head: strings.Repeat("x", size-len(listTail))}
 }
@@ -36,8 +36,9 @@ func unpack(t *testing.T, packed []byte) []byte {
 	return text
 }
 
-// TestKeptLists: who asks first makes its own, and all who ask again get what one of
-// them made, until the state is another one or nobody has asked for a while.
+// TestKeptLists checks that the first caller encodes its own list, and that later
+// ones share the list that one of them encodes, until the state changes or nobody
+// has asked for a while.
 func TestKeptLists(t *testing.T) {
 	for _, gzip := range []bool{false, true} {
 		t.Run(fmt.Sprintf("gzip %t", gzip), func(t *testing.T) {
@@ -46,8 +47,8 @@ func TestKeptLists(t *testing.T) {
 	}
 }
 
-// TestKeptListsGoByTheirContent: requests for the same list share it, whatever else they
-// say, and others do not.
+// TestKeptListsGoByTheirContent checks that requests for the same list share it,
+// whatever their other parameters, and that others do not.
 func TestKeptListsGoByTheirContent(t *testing.T) {
 	name := func(target string) listName {
 		r := httptest.NewRequest("GET", target, nil)
@@ -122,8 +123,9 @@ func testKeptLists(t *testing.T, name listName) {
 	}
 }
 
-// TestKeptListsAreBounded: a text counts for as long as anybody reads it, whatever
-// has come since; where there is no room each makes its own, and there is room again.
+// TestKeptListsAreBounded checks that a text counts while anybody reads it,
+// whatever came later, that callers without room encode their own, and that there
+// is room again.
 func TestKeptListsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l keptLists
@@ -178,8 +180,9 @@ func (l *keptLists) counts() (lists, bytes int) {
 	return len(l.of), l.bytes
 }
 
-// TestKeptListsThatDoNotFit: what gzip does not make small, or is small itself, is
-// made for each; who does not wait any longer takes nothing along.
+// TestKeptListsThatDoNotFit checks that a list which gzip does not make small, or
+// which is small itself, is encoded for each caller. A caller that stops waiting
+// does not keep a text.
 func TestKeptListsThatDoNotFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l keptLists
@@ -210,7 +213,8 @@ func TestKeptListsThatDoNotFit(t *testing.T) {
 	})
 }
 
-// TestKeptListPanics: what is wrong with one request is not with those that wait for it.
+// TestKeptListPanics checks that a panic in one request does not affect the
+// requests that wait for it.
 func TestKeptListPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l keptLists

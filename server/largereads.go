@@ -14,25 +14,26 @@ import (
 
 // Bounds of largeReads.
 const (
-	// largeAnswer is the length of an answer that waits for its turn, in bytes.
+	// largeAnswer is the length, in bytes, from which an answer waits for its turn.
 	largeAnswer = compressFrom
-	// readWeight is what a read of records takes at most before its length is known:
-	// ten versions of the largest size and the present one, as they come from the
-	// store, as objects and as an answer.
+	// readWeight is the most memory that a read of records takes while its length is
+	// not known: ten versions of the largest size and the present one, each as stored
+	// bytes, as an object and in the answer.
 	readWeight = 3 * 11 * schema.MaxObjectBytes
-	// largeReadsKept is how many names of large answers are remembered.
+	// largeReadsKept bounds the remembered names of large answers.
 	largeReadsKept = 4096
 )
 
-// largeReads admits reads of records, such as histories, of which nobody knows the
-// length before they are read. What was large is taken to be large again: it waits for
-// room and for its turn. All else is read a few at a time. Safe for concurrent use.
+// largeReads admits reads of records, such as histories, whose length is known only
+// after they are read. It expects a read that was large before to be large again,
+// and makes it wait for room and for its turn. It runs only a few of all other
+// reads at a time. It is safe for concurrent use.
 type largeReads struct {
 	unknown, large *admission.Room
 	turns          *admission.Long
 
 	mu    sync.Mutex
-	known map[string]struct{} // names of what was large
+	known map[string]struct{} // names of reads that were large
 }
 
 func newLargeReads(turns *admission.Long) *largeReads {
@@ -42,9 +43,9 @@ func newLargeReads(turns *admission.Long) *largeReads {
 	}
 }
 
-// read calls read, which returns how long the answer is, in bytes, and may be called
-// twice. The caller must call done once, when the answer is written. Answers that find
-// no room or no turn in longPatience are refused.
+// read calls read, possibly twice. read returns the length of the answer in bytes.
+// The caller must call done once, when the answer is written. An answer that finds
+// no room or no turn within longPatience is refused.
 func (l *largeReads) read(ctx context.Context, name string, read func(context.Context) (size int, err error)) (done func(), err error) {
 	if !l.has(name) {
 		size, err := l.readUnknown(ctx, read)
@@ -93,7 +94,8 @@ func (l *largeReads) readLarge(ctx context.Context, read func(context.Context) (
 	return share.Leave, nil
 }
 
-// errManyReads is why a read does not begin. One that nobody waits for has ctx's error.
+// errManyReads returns the error for a read that may not begin. It returns err if
+// ctx has ended.
 func errManyReads(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -117,7 +119,7 @@ func (l *largeReads) note(name string) {
 	l.known[name] = struct{}{}
 }
 
-// measuredHistory counts the bytes of the versions that are read.
+// measuredHistory counts the bytes of the versions read.
 type measuredHistory struct {
 	store.Historian
 	size int

@@ -13,9 +13,9 @@ import (
 	"github.com/pilot-api/pilot-api/server/admission"
 )
 
-// TestLargeReadsAreBounded: of a hundred large answers whose clients do not read, no
-// more are held than there is room for, those that wait too long are refused, and
-// small ones are read beside them.
+// TestLargeReadsAreBounded checks with a hundred large answers whose clients do not
+// read that no more are held than there is room for, that those which wait too long
+// are refused, and that small ones are read meanwhile.
 func TestLargeReadsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const together, size = 100, readWeight / 3

@@ -15,8 +15,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// TestLargeHistoriesWaitTheirTurn: while the share of large answers is spent, histories
-// and changes that are large are answered 429, and small ones at once.
+// TestLargeHistoriesWaitTheirTurn checks that while the share of large answers is
+// spent, large histories and changes are answered 429, and small ones at once.
 func TestLargeHistoriesWaitTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := admission.NewLongReads(2)
@@ -35,7 +35,7 @@ func TestLargeHistoriesWaitTheirTurn(t *testing.T) {
 			if w := ask("POST", rulesPath, text); w.Code != http.StatusCreated {
 				t.Fatal(w.Body)
 			}
-			time.Sleep(time.Minute) // For the turn of the next one.
+			time.Sleep(time.Minute) // for the turn of the next one
 		}
 		paths := []struct {
 			path  string
@@ -44,8 +44,11 @@ func TestLargeHistoriesWaitTheirTurn(t *testing.T) {
 			{rulesPath + "/small/history", false}, {changes + "small", false},
 			{rulesPath + "/large/history", true}, {changes + "large", true},
 		}
-		for range 2 { // What is large is known then.
-			long.Spend(time.Hour)
+		for range 2 { // The second time it is known to be large.
+			leave, err := long.Enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, one := range paths {
 				begin, code := time.Now(), http.StatusOK
 				if one.large {
@@ -56,6 +59,7 @@ func TestLargeHistoriesWaitTheirTurn(t *testing.T) {
 					t.Errorf("%s was answered %d after %v, want %d", one.path, w.Code, waited, code)
 				}
 			}
+			leave()
 		}
 		time.Sleep(24 * time.Hour)
 		for _, one := range paths {
@@ -66,7 +70,8 @@ func TestLargeHistoriesWaitTheirTurn(t *testing.T) {
 	})
 }
 
-// TestChangesWithoutALimitAreBounded in bytes, and pages tell all of them.
+// TestChangesWithoutALimitAreBounded checks the bound in bytes, and that pages have
+// all changes.
 func TestChangesWithoutALimitAreBounded(t *testing.T) {
 	w := start(t)
 	const changes = "/apis/registry.istio.io/v1/changes?since=1"

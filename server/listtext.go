@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// listText is a list in JSON that is put together from its items one by one. Twice
-// the same: its tag and its length are told before.
+// listText is a list in JSON that is encoded item by item. Its tag and its length
+// are known before it is written.
 type listText struct {
 	head     string
 	revision string
@@ -46,8 +46,8 @@ func (t *listText) size() int {
 	return size
 }
 
-// writeTo writes it in a few large pieces. That somebody does not take them is no
-// failure of ours.
+// writeTo writes the list in a few large pieces. It reports no errors, because a
+// client that is gone is not our failure.
 func (t *listText) writeTo(w io.Writer) {
 	_ = buffered(w, func(out *bufio.Writer) error {
 		_, _ = out.WriteString(t.head)
@@ -62,8 +62,8 @@ func (t *listText) writeTo(w io.Writer) {
 	})
 }
 
-// answerAgain answers with a list as it is kept, if that is still so: then nothing has
-// to be listed.
+// answerAgain answers with a kept list if the state has not changed, without
+// listing anything.
 func (k *resource) answerAgain(w http.ResponseWriter, r *http.Request) (answered bool, err error) {
 	name := listNameOf(r, takesPacked(w))
 	if !isRead(r) || !k.kept.has(name) {
@@ -82,7 +82,8 @@ func (k *resource) answerAgain(w http.ResponseWriter, r *http.Request) (answered
 	return true, nil
 }
 
-// writeListJSON answers with a list, as it is kept or made for this request alone.
+// writeListJSON answers with a list, either a kept one or one encoded for this
+// request.
 func (k *resource) writeListJSON(w http.ResponseWriter, r *http.Request, meta metav1.ListMeta, items []*schema.Object) error {
 	head, err := k.listHead(meta)
 	if err != nil {
@@ -90,7 +91,7 @@ func (k *resource) writeListJSON(w http.ResponseWriter, r *http.Request, meta me
 	}
 	board := k.board()
 	compose := func() *listText { return newListText(head, meta, items, board) }
-	// A page behind the first is asked for by one client.
+	// Only one client asks for a page after the first.
 	if isRead(r) && len(items) >= keptListFrom && !queryOf(r).Has("continue") {
 		name := listNameOf(r, takesPacked(w))
 		kept, done := k.kept.text(r.Context(), name, board.stateOf(meta.ResourceVersion), compose)

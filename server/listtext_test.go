@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestKeptListIsTheList: whoever asks for a list again is told what who asks for the
-// first time is, whatever has changed since, in its objects or only their statuses.
+// TestKeptListIsTheList checks that a repeated request for a list gets the same
+// answer as a first one, whatever has changed since, in objects or only in their
+// statuses.
 func TestKeptListIsTheList(t *testing.T) {
 	w := &world{T: t, url: startWhole(t)}
 	for i := range 150 {
@@ -39,9 +40,9 @@ func TestKeptListIsTheList(t *testing.T) {
 	}
 }
 
-// TestKeptListHasWhatWasWritten: while others ask for it all the time, so that it is
-// kept whenever nothing is written for a moment, whoever has been told of a write finds
-// it in the list.
+// TestKeptListHasWhatWasWritten checks that a client whose write was acknowledged
+// finds it in the list, while other clients request the list all the time, so that
+// it is kept whenever there is no write for a moment.
 func TestKeptListHasWhatWasWritten(t *testing.T) {
 	w := &world{T: t, url: startWhole(t)}
 	for i := range 100 {
@@ -72,15 +73,15 @@ func TestKeptListHasWhatWasWritten(t *testing.T) {
 	for i := range 100 {
 		written := fmt.Sprintf(`"resourceVersion":%q`, w.put("r7", 1+i%100).Metadata.ResourceVersion)
 		for range 2 {
-			if _, text := w.raw(rulesPath); strings.Count(text, written) != 2 { // Of the object and of the list.
+			if _, text := w.raw(rulesPath); strings.Count(text, written) != 2 { // of the object and of the list
 				t.Fatalf("write %d: the list does not have %s", i, written)
 			}
 		}
 	}
 }
 
-// sameAgain asks for a list again and again, and beside that by URLs that nobody has
-// asked for before. What it is told counts if the list was the same all the while.
+// sameAgain requests a list repeatedly, and also by URLs that nobody has requested
+// before. The answers count if the list stayed the same meanwhile.
 func (w *world) sameAgain(path string, step int) {
 	w.Helper()
 	unasked := 0
@@ -114,7 +115,7 @@ func (w *world) sameAgain(path string, step int) {
 	}
 }
 
-// again is what a list is in all the ways to ask for it.
+// again is a list in all the ways to request it.
 type again struct {
 	*world
 	plain, zipped, known *http.Response

@@ -15,7 +15,8 @@ import (
 // longPatience is how long a write of a large object waits for its turn.
 const longPatience = 20 * time.Second
 
-// enterLong waits for the turn of a write that takes long.
+// enterLong waits for the turn of a write that takes long. The caller must call
+// leave.
 func (s *Server) enterLong(ctx context.Context) (leave func(), err error) {
 	within, cancel := context.WithTimeout(ctx, longPatience)
 	defer cancel()
@@ -26,7 +27,8 @@ func (s *Server) enterLong(ctx context.Context) (leave func(), err error) {
 	return leave, err
 }
 
-// awaitLong waits for the turn, and leaves the time that the work takes uncounted.
+// awaitLong waits for the turn but does not count the time of the work that
+// follows.
 func (s *Server) awaitLong(ctx context.Context) error {
 	leave, err := s.enterLong(ctx)
 	if err == nil {
@@ -35,8 +37,7 @@ func (s *Server) awaitLong(ctx context.Context) error {
 	return err
 }
 
-// awaitLarge waits for the turn of a patch that is large, or that is for a large
-// object.
+// awaitLarge waits for the turn of a patch that is large or changes a large object.
 func (s *Server) awaitLarge(ctx context.Context, target schema.Key, length int) error {
 	stored, err := s.opts.Reads.Get(ctx, target, store.ReadOptions{AtLeast: store.Any})
 	if length <= schema.LargeText && (err != nil || !stored.Large()) {
@@ -45,9 +46,8 @@ func (s *Server) awaitLarge(ctx context.Context, target schema.Key, length int) 
 	return s.awaitLong(ctx)
 }
 
-// decodeInTurn decodes a text. A large object waits for its turn: one that is large
-// as a text before it is decoded, and one whose lists multiply to much before
-// it is stored.
+// decodeInTurn decodes a text. A large object waits for its turn: before decoding
+// if its text is large, or before it is stored if its lists multiply to much.
 func (s *Server) decodeInTurn(ctx context.Context, text []byte, opts schema.Options) (*schema.Object, diag.List, error) {
 	leave, err := s.enterWith(ctx, len(text))
 	if err != nil {
@@ -61,8 +61,7 @@ func (s *Server) decodeInTurn(ctx context.Context, text []byte, opts schema.Opti
 	return obj, problems, err
 }
 
-// objectsInTurn decodes all objects of a text of several documents, as objectsIn does. It
-// takes its turn as the decoding of one object does.
+// objectsInTurn is objectsIn with turns as in decodeInTurn.
 func (s *Server) objectsInTurn(ctx context.Context, text []byte, namespace string) ([]*schema.Object, error) {
 	leave, err := s.enterWith(ctx, len(text))
 	if err != nil {
@@ -76,8 +75,8 @@ func (s *Server) objectsInTurn(ctx context.Context, text []byte, namespace strin
 	return objects, err
 }
 
-// enterWith waits for the turn of a text that takes long to decode. A small one has
-// none.
+// enterWith waits for the turn of a text of that length. A small text does not
+// wait.
 func (s *Server) enterWith(ctx context.Context, length int) (leave func(), err error) {
 	if length <= schema.LargeText {
 		return func() {}, nil

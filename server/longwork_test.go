@@ -16,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// multiplies is a small text whose lists multiply to 20 × 20 × (8 + 3) parts.
+// multiplies returns a small text whose lists multiply to 20 × 20 × (8 + 3) parts.
 func multiplies() string {
 	var hosts, ports []string
 	for i := range 20 {
@@ -27,9 +27,9 @@ func multiplies() string {
 		strings.Join(hosts, ","), strings.Join(ports, ","))
 }
 
-// TestLargeObjectsWaitTheirTurn: while another large object takes its time, those are
-// answered 429 and change nothing, in whatever request they come, and all others are
-// answered at once.
+// TestLargeObjectsWaitTheirTurn checks that while another large object takes its
+// time, large objects are answered 429 and change nothing, in any kind of request,
+// and all others are answered at once.
 func TestLargeObjectsWaitTheirTurn(t *testing.T) {
 	const entries = "/apis/networking.istio.io/v1/namespaces/default/serviceentries"
 	large := largeRule("large")

@@ -8,57 +8,59 @@ import (
 	"time"
 )
 
-// lookout has what a look at something found, and shares it among all who ask: one
-// of them looks at a time, and nobody waits for that who can do with the last look.
-// When a look panics, what was found before stays. It is safe for concurrent use;
-// make it with newLookout.
+// lookout caches what a probe found and shares it among all callers. One caller
+// probes at a time; the others do not wait for it if an older result will do. If a
+// probe panics, the previous result stays. Make it with newLookout. It is safe for
+// concurrent use.
 type lookout[T any] struct {
-	of  string // what, for the log
+	of  string // the subject, for the log
 	log *slog.Logger
-	// look finds what was so after a time, from what the last look found. How long it
-	// waited for others is no cost of this replica.
+	// look returns what is true after a time, given the previous result. waited is the
+	// time that it spent waiting for others, which does not count as its cost.
 	look func(before *T, after time.Time) (found *T, waited time.Duration)
-	// tell is called with what is found, from then on, in place of what was.
+	// tell is called with each new result and the one that it replaces.
 	tell func(before, found *T)
 
-	looking chan struct{} // holds one while somebody looks
-	failed  bool          // the last look
+	looking chan struct{} // holds a token during a probe
+	failed  bool          // whether the last probe panicked
 	last    atomic.Pointer[sight[T]]
 }
 
-// sight is what a look found.
+// sight is the result of one probe.
 type sight[T any] struct {
 	began time.Time
-	after time.Time // and it was so after this
+	after time.Time // found was true after this
 	took  time.Duration
 	found *T
 }
 
 const (
-	// statusAge is how old a look may be, and how often watchers have one taken.
+	// statusAge is the age that a result may have, and the interval at which watchers
+	// refresh it.
 	statusAge = 250 * time.Millisecond
-	// looksShare is what part of the time looks may take: the longer one takes, the
-	// older it may become.
+	// looksShare bounds the share of time for probes: a result may become looksShare
+	// times as old as its probe took.
 	looksShare = 10
 )
 
-// mayAge is how old it may be, and while the next one is under way.
+// mayAge returns the age up to which a result is used, and the age up to which it
+// is used while the next probe runs.
 func (s *sight[T]) mayAge() (age, late time.Duration) {
 	age = max(statusAge, looksShare*s.took)
 	return age, 4 * age
 }
 
-// newLookout begins with what is known without a look.
+// newLookout returns a lookout whose first result is first.
 func newLookout[T any](of string, log *slog.Logger, first *T, look func(before *T, after time.Time) (found *T, waited time.Duration)) *lookout[T] {
 	l := &lookout[T]{of: of, log: log, look: look, tell: func(*T, *T) {}, looking: make(chan struct{}, 1)}
 	l.last.Store(&sight[T]{found: first})
 	return l
 }
 
-// known is what the last look found.
+// known returns the last result.
 func (l *lookout[T]) known() *T { return l.last.Load().found }
 
-// recent is what was so a moment ago.
+// recent returns a result that was true a moment ago.
 func (l *lookout[T]) recent() *T {
 	s := l.last.Load()
 	age := time.Since(s.began)
@@ -82,8 +84,8 @@ func (l *lookout[T]) recent() *T {
 	return l.lookLocked(time.Now().Add(-statusAge))
 }
 
-// within is what was so within an age, or where that is no less than a moment, as
-// recent has it.
+// within returns a result that was true within an age. From statusAge on it is the
+// same as recent.
 func (l *lookout[T]) within(ctx context.Context, age time.Duration) *T {
 	if age < statusAge {
 		return l.after(ctx, time.Now().Add(-age))
@@ -91,7 +93,8 @@ func (l *lookout[T]) within(ctx context.Context, age time.Duration) *T {
 	return l.recent()
 }
 
-// after is what was so after a time; or what is known, when ctx ends before that is.
+// after returns a result that was true after a time, or the last result if ctx ends
+// before.
 func (l *lookout[T]) after(ctx context.Context, at time.Time) *T {
 	if s := l.last.Load(); !s.after.Before(at) {
 		return s.found
@@ -105,7 +108,7 @@ func (l *lookout[T]) after(ctx context.Context, at time.Time) *T {
 	if s := l.last.Load(); !s.after.Before(at) {
 		return s.found
 	}
-	// Who has come meanwhile can do with the same.
+	// The callers that arrived meanwhile can use the same result.
 	return l.lookLocked(time.Now())
 }
 
@@ -125,7 +128,7 @@ func (l *lookout[T]) lookLocked(after time.Time) *T {
 	return next.found
 }
 
-// take looks. Of several panics in a row the first is told.
+// take runs look. It logs only the first of several panics in a row.
 func (l *lookout[T]) take(before *T, after time.Time) (found *T, waited time.Duration) {
 	defer func() {
 		p := recover()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// counting is a lookout that counts its looks.
+// counting returns a lookout that counts its probes.
 func counting(log *slog.Logger, during func(count int)) *lookout[int] {
 	first := 0
 	return newLookout("numbers", log, &first, func(before *int, _ time.Time) (*int, time.Duration) {
@@ -20,8 +20,8 @@ func counting(log *slog.Logger, during func(count int)) *lookout[int] {
 	})
 }
 
-// TestNobodyWaitsForALook: while one looks the others are answered with what the last
-// look found, unless that was long ago or what is so now is asked for.
+// TestNobodyWaitsForALook checks that during a probe other callers get the previous
+// result, unless that is too old or they ask for the current state.
 func TestNobodyWaitsForALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := make(chan struct{})
@@ -55,7 +55,8 @@ func TestNobodyWaitsForALook(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsForALookInVain: who gives up is not held by a look that lasts.
+// TestNobodyWaitsForALookInVain checks that a long probe does not hold a caller
+// that gives up.
 func TestNobodyWaitsForALookInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := make(chan struct{})
@@ -71,8 +72,8 @@ func TestNobodyWaitsForALookInVain(t *testing.T) {
 	})
 }
 
-// TestLookThatPanics: what was found before stays, the log is told once, and the next look that does not
-// counts again.
+// TestLookThatPanics checks that the previous result stays, that the log has one
+// line, and that the next successful probe counts again.
 func TestLookThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -107,9 +108,9 @@ func TestLookThatPanics(t *testing.T) {
 	})
 }
 
-// TestLooksTakeATenth: the longer a look takes, the less often one is taken, also for
-// another replica; who asks for what is so now waits for it all the same. Waiting for
-// others does not count.
+// TestLooksTakeATenth checks that longer probes run less often, also for another
+// replica. A caller that asks for the current state waits for it all the same. Time
+// spent waiting for others does not count.
 func TestLooksTakeATenth(t *testing.T) {
 	here := (*lookout[int]).recent
 	elsewhere := func(l *lookout[int]) *int { return l.within(context.Background(), statusAge) }

@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// metadataType is that of objects of which no more than the metadata is told.
+// metadataType is the type of objects that are reduced to their metadata.
 var metadataType = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: metav1.SchemeGroupVersion.String()}
 
 func metadataOf(meta metav1.ObjectMeta) *metav1.PartialObjectMetadata {

@@ -10,14 +10,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics are what the server counts of itself.
+// metrics are the server's own metrics.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 	watchers prometheus.Gauge
 
-	series sync.Map // requestLabels to *requestSeries: looking them up by their texts takes longer
+	series sync.Map // requestLabels to *requestSeries: faster than WithLabelValues
 }
 
 // requestLabels have few values each.
@@ -69,7 +69,8 @@ func (m *metrics) request(method, route string, code int, took time.Duration) {
 	series.took.Observe(took.Seconds())
 }
 
-// knownMethod keeps clients from making up label values.
+// knownMethod returns a label value for a method, so that clients cannot invent
+// values.
 func knownMethod(method string) string {
 	for _, known := range methods {
 		if method == known {

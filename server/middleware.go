@@ -20,16 +20,16 @@ import (
 // requestIDHeader carries the id that ties an answer to a log line.
 const requestIDHeader = "X-Request-Id"
 
-// requestNotes is what is known of one request beside its own fields.
+// requestNotes holds what the server records about a request.
 type requestNotes struct {
 	id    string
-	query url.Values // parsed by checkURL, once
+	query url.Values // parsed once by checkURL
 }
 
 type requestNotesKey struct{}
 
-// identify gives every request an id: the client's, if it sent one of up to 64
-// characters that can be seen.
+// identify gives every request an id. It keeps the client's id if that has at most
+// 64 visible characters.
 func (s *Server) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(requestIDHeader)
@@ -41,7 +41,7 @@ func (s *Server) identify(next http.Handler) http.Handler {
 	})
 }
 
-// requestIDs are ids that nobody else makes: of a server one after the other.
+// requestIDs generates unique ids: a random prefix for each server, and a counter.
 type requestIDs struct {
 	prefix string
 	last   atomic.Uint64
@@ -55,18 +55,18 @@ func (n *requestIDs) next() string {
 
 func invisible(c rune) bool { return c <= ' ' || c > '~' }
 
-// notesOf a request that went through identify.
+// notesOf returns the notes of a request that went through identify.
 func notesOf(r *http.Request) *requestNotes {
 	return r.Context().Value(requestNotesKey{}).(*requestNotes)
 }
 
 func requestID(r *http.Request) string { return notesOf(r).id }
 
-// queryOf is the query of a request that went through checkURL. It is for
-// reading only.
+// queryOf returns the query of a request that went through checkURL. Do not change
+// it.
 func queryOf(r *http.Request) url.Values { return notesOf(r).query }
 
-// observe logs and counts a request once it is over.
+// observe logs and counts a request when it has ended.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -88,7 +88,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 func (s *Server) logRequest(r *http.Request, code, bytes int, took time.Duration) {
 	level := logLevel(r, code)
 	if !s.opts.Log.Enabled(r.Context(), level) {
-		return // A poll should not pay for a line that nobody reads.
+		return // Polls skip the cost of a line that is not logged.
 	}
 	s.opts.Log.LogAttrs(r.Context(), level, "request",
 		slog.String("method", r.Method), slog.String("path", logged(r)),
@@ -96,8 +96,8 @@ func (s *Server) logRequest(r *http.Request, code, bytes int, took time.Duration
 		slog.Duration("took", took), slog.String("id", requestID(r)))
 }
 
-// logged is the path with its query, but for questions about a request: that may
-// have anybody's cookie.
+// logged returns the path with its query. It leaves out the query of questions
+// about a request, which may contain somebody's cookie.
 func logged(r *http.Request) string {
 	if strings.HasPrefix(r.URL.Path, proxiesPath+"/") {
 		return r.URL.EscapedPath()
@@ -105,7 +105,7 @@ func logged(r *http.Request) string {
 	return r.URL.RequestURI()
 }
 
-// routeOf is the pattern that matched, which unlike the path has few values.
+// routeOf returns the matched pattern, which unlike the path has few values.
 func routeOf(r *http.Request) string {
 	if pattern := chi.RouteContext(r.Context()).RoutePattern(); pattern != "" && !strings.HasSuffix(pattern, "*") {
 		return pattern
@@ -113,9 +113,9 @@ func routeOf(r *http.Request) string {
 	return "none"
 }
 
-// logLevel keeps out of the log what machines ask every few seconds, and what
-// people read. What changes something is there, and what fails: polls have a
-// line of their own for that.
+// logLevel returns LevelDebug for frequent requests of machines and for reads.
+// Changes and failures get LevelInfo, except failures of polls, which have their
+// own line.
 func logLevel(r *http.Request, code int) slog.Level {
 	for _, prefix := range []string{"/v1/", "/v3/", "/healthz", "/readyz", "/metrics"} {
 		if strings.HasPrefix(r.URL.Path, prefix) {
@@ -128,8 +128,8 @@ func logLevel(r *http.Request, code int) slog.Level {
 	return slog.LevelInfo
 }
 
-// recoverPanic turns a panic into a 500, unless the answer has already begun:
-// then the connection is cut, so that nobody takes half an answer for whole.
+// recoverPanic turns a panic into a 500. If the answer has already begun, it cuts
+// the connection, so that no client takes half an answer for a whole one.
 func (s *Server) recoverPanic(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -158,10 +158,10 @@ func answered(w http.ResponseWriter) bool {
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// handler is an HTTP handler that leaves its failure to the caller.
+// handler is an HTTP handler that returns its failure to the caller.
 type handler func(http.ResponseWriter, *http.Request) error
 
-// handle sends whatever h fails with as a Status.
+// handle answers with a Status if h fails.
 func (s *Server) handle(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
@@ -170,8 +170,8 @@ func (s *Server) handle(h handler) http.HandlerFunc {
 	}
 }
 
-// bounded is handle for all but watches: with a deadline, the server's own or a
-// shorter one that the client asks for with ?timeout=, and in gzip what is large.
+// bounded is handle for all requests except watches. It sets a deadline, which is
+// the server's or a shorter one from ?timeout=, and compresses large answers.
 func (s *Server) bounded(h handler) http.HandlerFunc {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		timeout, err := durationParam(queryOf(r), "timeout", s.opts.RequestTimeout)

@@ -34,7 +34,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// TestHead asks for the head of everything that can be got.
+// TestHead sends HEAD for everything that has GET.
 func TestHead(t *testing.T) {
 	w := start(t)
 	w.create("reviews")
@@ -51,8 +51,8 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// TestClientHangsUp wants a request that ends for the client's own sake to
-// count as that, and not among the server's failures.
+// TestClientHangsUp checks that a request which ends because its client left counts
+// as that, and not as a failure of the server.
 func TestClientHangsUp(t *testing.T) {
 	mem, reg := memory.New(), prometheus.NewRegistry()
 	h := server.New(server.Options{Store: store.Strict(mem), Reads: mem, Registry: reg}).Handler()

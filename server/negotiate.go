@@ -10,25 +10,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// format is how an answer is written.
+// format is the encoding of an answer.
 type format int
 
 const (
 	formatJSON format = iota
 	formatYAML
-	// formatTable is JSON too, a meta.k8s.io/v1 Table.
+	// formatTable is a meta.k8s.io/v1 Table in JSON.
 	formatTable
-	// formatEvents is server-sent events, of a watch alone.
+	// formatEvents is server-sent events, for watches only.
 	formatEvents
-	// formatDiscovery is JSON too, all that there is in one document.
+	// formatDiscovery is one JSON document of all resources.
 	formatDiscovery
-	// formatMetadata is JSON too, of an object the metadata alone, and
-	// formatMetadataList that of several.
+	// formatMetadata is the metadata of one object in JSON, and formatMetadataList
+	// that of several.
 	formatMetadata
 	formatMetadataList
 )
 
-// mediaTypes are the names of a format; the first is the one that we write.
+// mediaTypes are the names of a format. The server writes the first.
 var mediaTypes = map[format][]string{
 	formatJSON:      {"application/json"},
 	formatYAML:      {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"},
@@ -40,8 +40,8 @@ var mediaTypes = map[format][]string{
 	formatMetadataList: {"application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"},
 }
 
-// shapes are what Accept says of a format that is JSON of another shape than what
-// it shows.
+// shapes are the Accept parameters of formats that are JSON with another shape than
+// the resource itself.
 var shapes = map[format]struct{ as, version, group string }{
 	formatTable:     {"Table", "v1", metav1.GroupName},
 	formatDiscovery: {"APIGroupDiscoveryList", "v2", "apidiscovery.k8s.io"},
@@ -50,7 +50,7 @@ var shapes = map[format]struct{ as, version, group string }{
 	formatMetadataList: {"PartialObjectMetadataList", "v1", metav1.GroupName},
 }
 
-// contentType is the value of the header that announces the format.
+// contentType returns the Content-Type of the format.
 func (f format) contentType() string {
 	switch f {
 	case formatTable, formatMetadata, formatMetadataList:
@@ -59,8 +59,8 @@ func (f format) contentType() string {
 	return mediaTypes[f][0]
 }
 
-// negotiate picks the first format on offer that the request accepts. The
-// first on offer is for those who take anything.
+// negotiate returns the first format of the request's Accept that is on offer. The
+// first offer is for clients that accept anything.
 func negotiate(r *http.Request, offer ...format) (format, error) {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	if accept == "" || accept == "*/*" || accept == mediaTypes[offer[0]][0] {
@@ -97,8 +97,8 @@ func namesOf(formats []format) string {
 	return strings.Join(names, ", ")
 }
 
-// contentType is the media type of the request's body, which must be one of
-// the allowed, and not compressed.
+// contentType returns the media type of the request's body. It must be one of the
+// allowed ones, and the body must not be compressed.
 func contentType(r *http.Request, allowed ...string) (string, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return "", unsupported("Content-Encoding: must be left out, found %q", coding)
@@ -111,11 +111,11 @@ func contentType(r *http.Request, allowed ...string) (string, error) {
 	return media, checkCharset(params)
 }
 
-// charsets are those that bodies are read as; ASCII is a part of UTF-8.
+// charsets are the accepted charsets of bodies. ASCII is a subset of UTF-8.
 var charsets = []string{"utf-8", "us-ascii"}
 
-// checkCharset refuses a body in another charset, which would be read as another
-// text than was meant.
+// checkCharset refuses other charsets, because the server would read another text
+// than the client sent.
 func checkCharset(params map[string]string) error {
 	if charset, given := params["charset"]; given && !slices.Contains(charsets, strings.ToLower(charset)) {
 		return unsupported("Content-Type: charset must be one of %s, found %q", strings.Join(charsets, ", "), charset)
@@ -123,14 +123,14 @@ func checkCharset(params map[string]string) error {
 	return nil
 }
 
-// claimsASCII reports whether a request says that its body has ASCII alone.
+// claimsASCII reports whether a request states that its body is ASCII.
 func claimsASCII(r *http.Request) bool {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && strings.EqualFold(params["charset"], "us-ascii")
 }
 
-// checkBodyCharset is checkCharset for a request whose media type does not matter. It
-// costs next to nothing for what Envoy sends.
+// checkBodyCharset is checkCharset for a request whose media type does not matter.
+// It costs next to nothing for the requests of an Envoy.
 func checkBodyCharset(r *http.Request) error {
 	header := r.Header.Get("Content-Type")
 	if !strings.Contains(header, ";") {

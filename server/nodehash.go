@@ -6,16 +6,15 @@ import (
 	"crypto/rand"
 )
 
-// nodeHash stands for the text of a node.
+// nodeHash identifies the text of a node.
 type nodeHash [16]byte
 
-// nodeHasher hashes nodes by AES-GMAC under a key of its own. A collision would
-// hand one proxy's answers to another, so the hash must be one for which that
-// is proven unlikely and not just never seen: under a secret key two texts of a
-// node's size collide with a chance of less than 2^-110, whoever chose them.
-// The two 64-bit seeds of hash/maphash come with no such proof; SHA-256 takes
-// four times as long, and a copy of each node to compare with is 77 KB for each
-// proxy. It is safe for concurrent use.
+// nodeHasher hashes nodes by AES-GMAC with a random key. A collision would give one
+// proxy's answers to another, so collisions must be proven unlikely: with a secret
+// key, two texts of a node's size collide with a probability of less than 2^-110,
+// even if an attacker chose them. The two 64-bit seeds of hash/maphash have no such
+// proof. SHA-256 takes four times as long, and a copy of each node to compare with
+// takes 77 KB for each proxy. It is safe for concurrent use.
 type nodeHasher struct{ gcm cipher.AEAD }
 
 func newNodeHasher() *nodeHasher {
@@ -23,17 +22,17 @@ func newNodeHasher() *nodeHasher {
 	_, _ = rand.Read(key) // It never fails.
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		panic(err) // Only for keys of another length.
+		panic(err) // only for keys of another length
 	}
 	gcm, err := cipher.NewGCM(block)
 	if err != nil {
-		panic(err) // Only for blocks of another length.
+		panic(err) // only for blocks of another length
 	}
 	return &nodeHasher{gcm}
 }
 
-// gmacNonce is the same for all: what a nonce keeps secret, the key, can only be
-// found from tags, and those never leave the process.
+// gmacNonce is the same for all nodes. A repeated nonce reveals the key only to
+// somebody who sees tags, and tags never leave the process.
 var gmacNonce = make([]byte, 12)
 
 func (h *nodeHasher) hash(node []byte) nodeHash {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestLife walks one object from its creation to its end.
+// TestLife follows one object from its creation to its end.
 func TestLife(t *testing.T) {
 	w := start(t)
 	created := w.want(http.StatusCreated, "POST", rulesPath, rule("reviews", 100), asYAML)
@@ -95,8 +95,8 @@ func TestListScopesAndSelectors(t *testing.T) {
 	}
 }
 
-// TestProtobufIsRefused: with the names of what is taken instead, by every path, and
-// only where nothing else is wanted.
+// TestProtobufIsRefused checks that every path refuses protobuf and names what it
+// accepts, but only if the client accepts nothing else.
 func TestProtobufIsRefused(t *testing.T) {
 	w := &world{T: t, url: startWhole(t)}
 	w.create("a")

@@ -11,16 +11,16 @@ import (
 // node is a piece of an OpenAPI document.
 type node map[string]any
 
-// An OpenAPI v2 document in protobuf, as kubectl asks for it and as it reads
-// it: the name that it asks by is no valid media type.
+// Media types of an OpenAPI v2 document in protobuf: acceptedV2 is kubectl's
+// Accept, which is not a valid media type, and protobufV2 is what kubectl reads.
 const (
 	acceptedV2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 	protobufV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 )
 
-// openAPIv2 answers with a document without definitions: kubectl reads it
-// before it takes a "kind: List" apart, and leaves what it does not find there
-// to the server to check. In protobuf that is the empty message.
+// openAPIv2 answers with a document without definitions. kubectl reads it before it
+// splits a "kind: List", and leaves the validation of kinds that are not in it to
+// the server. In protobuf the document is the empty message.
 func (s *Server) openAPIv2(w http.ResponseWriter, r *http.Request) error {
 	if !strings.Contains(r.Header.Get("Accept"), acceptedV2) {
 		return writeJSON(w, r, node{"swagger": "2.0", "info": s.openAPIInfo(), "paths": node{}})
@@ -34,7 +34,7 @@ func (s *Server) openAPIInfo() node {
 	return node{"title": "pilot-api", "version": cmp.Or(s.opts.Version.GitVersion, "unknown")}
 }
 
-// openAPIPaths answers /openapi/v3: which documents there are.
+// openAPIPaths answers /openapi/v3 with the list of documents.
 func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
 	paths := node{}
 	for _, there := range catalogue() {
@@ -44,9 +44,9 @@ func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, node{"paths": paths})
 }
 
-// openAPI answers the document of one group and version: its paths, what they take and
-// answer, and what the fields of objects mean. kubectl reads in it too which patches
-// are taken, and that fields are validated by the server.
+// openAPI answers with the document of one group and version: its paths, their
+// requests and responses, and the meaning of the fields of objects. kubectl also
+// finds in it which patches are accepted and that the server validates fields.
 func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 	version := groupVersion(r)
 	doc := document{paths: map[string]node{}, definitions: map[string]node{}}
@@ -71,7 +71,8 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// gvk names a kind, or with List that of its lists.
+// gvk returns the group, version and kind of a kind, or with suffix "List" of its
+// lists.
 func gvk(kind *schema.Kind, suffix string) node {
 	return node{"group": kind.Group, "version": kind.Version, "kind": kind.Kind + suffix}
 }

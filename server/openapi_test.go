@@ -22,7 +22,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// TestOpenAPI: the documents are valid, and say of each parameter what it is.
+// TestOpenAPI checks that the documents are valid and describe each parameter.
 func TestOpenAPI(t *testing.T) {
 	for path, doc := range described() {
 		if err := doc.Validate(t.Context()); err != nil {
@@ -43,7 +43,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// described are the documents of a server that does everything, by their paths.
+// described returns the documents, by path, of a server with all features.
 var described = sync.OnceValue(func() map[string]*openapi3.T {
 	mem := memory.New()
 	h := server.New(server.Options{Store: store.Strict(mem), Reads: mem, Discovery: discovery.New(discovery.Options{Source: nothing{}})}).Handler()
@@ -60,7 +60,7 @@ var described = sync.OnceValue(func() map[string]*openapi3.T {
 	return docs
 })
 
-// operations routes to the operations of the documents.
+// operations returns routers to the operations of the documents.
 var operations = sync.OnceValue(func() []routers.Router {
 	var all []routers.Router
 	for _, doc := range described() {
@@ -73,8 +73,8 @@ var operations = sync.OnceValue(func() []routers.Router {
 	return all
 })
 
-// asDescribed has each answer of a server compared with what its OpenAPI document says
-// of it. Watches do not end, and what no document has is not below /apis.
+// asDescribed compares each answer of a server with its OpenAPI document. It skips
+// watches, which do not end, and paths outside /apis, which no document has.
 func asDescribed(t *testing.T, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		input := operationOf(r)
@@ -106,7 +106,7 @@ func operationOf(r *http.Request) *openapi3filter.RequestValidationInput {
 	return nil
 }
 
-// copied keeps what is answered.
+// copied keeps a copy of the answer.
 type copied struct {
 	http.ResponseWriter
 	code int
@@ -123,7 +123,7 @@ func (c *copied) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-// plain is the body without its compression.
+// plain returns the uncompressed body.
 func (c *copied) plain(t *testing.T) io.ReadCloser {
 	if c.Header().Get("Content-Encoding") != "gzip" {
 		return io.NopCloser(&c.body)

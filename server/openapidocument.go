@@ -10,12 +10,12 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// document is the part of an OpenAPI document that endpoints are in.
+// document is the part of an OpenAPI document that describes endpoints.
 type document struct {
 	paths, definitions map[string]node
 }
 
-// add describes endpoints of a kind, nil for those of several.
+// add describes endpoints of a kind. kind is nil for endpoints of several kinds.
 func (d document) add(kind *schema.Kind, endpoints []endpoint) {
 	for _, e := range endpoints {
 		path := d.paths[e.path]
@@ -46,7 +46,8 @@ func (d document) operation(kind *schema.Kind, e endpoint) node {
 	return out
 }
 
-// content is described once for each media type; what it refers to is in the document.
+// content describes a body for each of its media types. It adds the definitions
+// that the body refers to.
 func (d document) content(c content) node {
 	maps.Copy(d.definitions, c.shape.definitions)
 	out := node{}
@@ -56,7 +57,7 @@ func (d document) content(c content) node {
 	return out
 }
 
-// responses of any endpoint are one success, and a Status for each way to fail.
+// responses returns the success of an endpoint, and a Status for each failure.
 func (d document) responses(e endpoint) node {
 	out := node{strconv.Itoa(e.success): node{"description": e.doc, "content": d.content(e.answer)}}
 	if e.method == http.MethodPatch {
@@ -75,7 +76,7 @@ func (d document) responses(e endpoint) node {
 	return out
 }
 
-// failuresOf are the codes that an endpoint may answer beside its success.
+// failuresOf returns the failure codes of an endpoint.
 func failuresOf(e endpoint) []int {
 	codes := []int{
 		http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable, http.StatusGone, http.StatusRequestEntityTooLarge,
@@ -118,7 +119,7 @@ var ifNoneMatchParameter = node{
 	"description": "*: the object is created, and none is replaced.",
 }
 
-// parameters are all that a query may have.
+// parameters are all query parameters.
 var parameters = map[string]struct{ kind, doc string }{
 	"api":                  {"string", "v1: also what Envoys of that API would lose."},
 	"allowWatchBookmarks":  {"boolean", "Tells from time to time how far the watch is."},

@@ -14,7 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// pair are two replicas, of which the first knows the other and a third one, which does
+// pair returns two replicas. The first knows the other, and a third one that does
 // not answer.
 func pair(t *testing.T) (here, far *world, known *register) {
 	mem := memory.New()
@@ -28,7 +28,7 @@ func pair(t *testing.T) (here, far *world, known *register) {
 	return here, far, known
 }
 
-// connectNode opens the stream of a proxy that asks for nothing.
+// connectNode opens the stream of a proxy that subscribes to nothing.
 func (w *world) connectNode(id string, labels map[string]string) {
 	w.Helper()
 	node, err := discovery.NewNode(id, "", labels)
@@ -42,8 +42,8 @@ func (w *world) connectNode(id string, labels map[string]string) {
 	w.Cleanup(st.Close)
 }
 
-// TestConfigOfAProxyElsewhere: what a proxy is told is said by the replica that tells
-// it, with what it states of itself there.
+// TestConfigOfAProxyElsewhere checks that the replica of a proxy answers for its
+// configuration, with the labels that the proxy states there.
 func TestConfigOfAProxyElsewhere(t *testing.T) {
 	here, far, known := pair(t)
 	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/gateways", `apiVersion: networking.istio.io/v1
@@ -81,8 +81,8 @@ spec:
 	}
 }
 
-// TestPreviewOfAllReplicas: a change is shown of the proxies of all, once, and who does
-// not answer is missing.
+// TestPreviewOfAllReplicas checks that a preview has each change once, for the
+// proxies of all replicas, and names the replicas that do not answer.
 func TestPreviewOfAllReplicas(t *testing.T) {
 	here, far, known := pair(t)
 	const rule = `apiVersion: networking.istio.io/v1
@@ -117,7 +117,8 @@ spec: {hosts: [reviews], http: [{match: [{headers: {who: {regex: "<a&b>"}}}], ti
 	}
 }
 
-// TestProblemsOfAllReplicas: what proxies of another one refuse is among the problems.
+// TestProblemsOfAllReplicas checks that the problems include what proxies of
+// another replica refuse.
 func TestProblemsOfAllReplicas(t *testing.T) {
 	here, far, _ := pair(t)
 	p := far.connect(1)
@@ -136,8 +137,8 @@ func TestProblemsOfAllReplicas(t *testing.T) {
 	}
 }
 
-// TestLostInV1ByAProxyElsewhere: in a namespace that no object is in, it is told by the
-// replica that the proxy is connected to.
+// TestLostInV1ByAProxyElsewhere checks that in a namespace without objects, the
+// replica of the proxy reports it.
 func TestLostInV1ByAProxyElsewhere(t *testing.T) {
 	here, far, known := pair(t)
 	known.leave("broken")

@@ -18,12 +18,12 @@ const (
 	asApply = "Content-Type: application/apply-patch+yaml"
 )
 
-// outdated is an object as an older version, with fewer rules, has stored it.
+// outdated is an object that an older version with fewer rules has stored.
 type outdated struct {
 	kind, spec string
 	owners     []metav1.OwnerReference
-	field      string // that is refused today
-	mend       string // a merge patch that takes the fault away
+	field      string // refused today
+	mend       string // a merge patch that removes the error
 }
 
 func outdatedObjects() map[string]outdated {
@@ -43,7 +43,7 @@ func outdatedObjects() map[string]outdated {
 	}
 }
 
-// store puts it past validation.
+// store stores the object without validation.
 func (o outdated) store(w *world) (path string, stored *schema.Object) {
 	w.Helper()
 	kind, ok := schema.KindByName(o.kind)
@@ -63,9 +63,9 @@ func (o outdated) store(w *world) (path string, stored *schema.Object) {
 	return "/apis/" + kind.Group + "/" + kind.Version + "/namespaces/default/" + kind.Plural + "/old", stored
 }
 
-// TestObjectsOfOlderVersions: what an older version stored and this one would
-// refuse is served, with a problem that names the field, and can be changed,
-// mended and deleted.
+// TestObjectsOfOlderVersions checks that an object which an older version stored
+// and this one would refuse is served, with a problem that names the field, and can
+// be changed, repaired and deleted.
 func TestObjectsOfOlderVersions(t *testing.T) {
 	for name, old := range outdatedObjects() {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestObjectsOfOlderVersions(t *testing.T) {
 			says("patch in a transaction", w.want(http.StatusOK, "POST", "/apis/registry.istio.io/v1/transactions",
 				`{"operations":[{"verb":"patch","kind":"`+old.kind+`","namespace":"default","name":"old","patch":{"metadata":{"labels":{"h":"i"}}}}]}`, asJSON))
 			part := `{"apiVersion":"` + stored.Kind.APIVersion() + `","kind":"` + old.kind + `","metadata":{"name":"old","namespace":"default","labels":{"j":"k"}}}`
-			if name == "a field that there is not" { // Nobody can own it.
+			if name == "a field that there is not" { // nobody can own it
 				a := w.want(http.StatusUnprocessableEntity, "PATCH", path+"?fieldManager=me", part, asApply)
 				if !strings.Contains(a.text, old.field) {
 					t.Errorf("server-side apply: %s", a.text)
@@ -120,8 +120,8 @@ func TestObjectsOfOlderVersions(t *testing.T) {
 	}
 }
 
-// TestFinalizersOfOlderObjects: an object that cannot be made today any more can
-// be deleted, finalizers and all.
+// TestFinalizersOfOlderObjects checks that an object which can no longer be created
+// can still be deleted, with its finalizers.
 func TestFinalizersOfOlderObjects(t *testing.T) {
 	w := followed(t)
 	path, _ := outdatedObjects()["an owner"].store(w)
@@ -131,8 +131,8 @@ func TestFinalizersOfOlderObjects(t *testing.T) {
 	w.want(http.StatusNotFound, "GET", path, "")
 }
 
-// TestTableCellsSteerNoTerminal: kubectl prints the cells of a table as they are, and a
-// stored object may be older than the check of its fields.
+// TestTableCellsSteerNoTerminal checks the cells of a table, which kubectl prints
+// as they are: a stored object may be older than the check of its fields.
 func TestTableCellsSteerNoTerminal(t *testing.T) {
 	w := followed(t)
 	outdated{kind: "RouteRule", spec: `{"destination":{"name":"a\u001b[2J\u009b31m\u202e\nb"},"route":[{"labels":{"version":"v1\u0085"}}]}`}.store(w)

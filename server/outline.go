@@ -2,11 +2,11 @@ package server
 
 import "github.com/pilot-api/pilot-api/schema"
 
-// outline is what a valid JSON text looks like from afar.
+// outline is the coarse structure of a valid JSON text.
 type outline struct {
-	levels int // How deep maps and lists stand in each other.
-	// second is how many commas are on the second level: as many as there are
-	// operations in {"operations":[…]}, but one.
+	levels int // how deep maps and lists are nested
+	// second is the number of commas on the second level: one less than the operations
+	// in {"operations":[…]}.
 	second int
 }
 

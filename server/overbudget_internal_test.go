@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// TestNoRoomSaysWhenToAskAgain: a proxy whose configuration is refused for the budget
-// keeps what it has, and is told when to come back.
+// TestNoRoomSaysWhenToAskAgain checks that a proxy whose configuration exceeds the
+// budget keeps what it has, and learns when to retry.
 func TestNoRoomSaysWhenToAskAgain(t *testing.T) {
 	for _, c := range []struct {
 		err   error
@@ -31,8 +31,8 @@ func TestNoRoomSaysWhenToAskAgain(t *testing.T) {
 	}
 }
 
-// TestNoRoomForAQuestion: a preview, and what LostInV1 finds, need room as well. Without
-// it the client is told so, and may ask again later.
+// TestNoRoomForAQuestion checks that a preview and LostInV1 need room as well.
+// Without room the client may retry later.
 func TestNoRoomForAQuestion(t *testing.T) {
 	err := notCompiled(fmt.Errorf("%w: too many results", discovery.ErrOverBudget))
 	if e, is := errors.AsType[*store.Error](err); !is || e.Kind != store.ErrUnavailable || !strings.Contains(e.Error(), "too many results") {

@@ -12,18 +12,19 @@ import (
 )
 
 const (
-	// pieceLength is how much of an answer is put into gzip in one turn, in bytes.
+	// pieceLength is how much of an answer is compressed in one turn, in bytes.
 	pieceLength = 256 << 10
-	// mostEncoded is how many large answers are encoded at a time. It is less than may
-	// wait for a turn (admission.Long), so an answer that has begun is never refused one.
+	// mostEncoded is how many large answers are encoded at a time. It is less than the
+	// number that may wait for a turn (admission.Long), so an answer that has begun is
+	// never refused a turn.
 	mostEncoded = 24
-	// gzipPatience is how long an answer waits for gzip.
+	// gzipPatience is how long an answer waits to be compressed.
 	gzipPatience = 5 * time.Second
 )
 
-// pacer shares out the time that it takes to put large answers into gzip or YAML, or to
-// make tables: they are encoded piece by piece, each in its turn, and while a client
-// reads a piece, others have the turn.
+// pacer shares the time for compressing large answers, and for encoding them as
+// YAML or tables. Answers are encoded piece by piece, each piece in its turn. While
+// a client reads a piece, others have the turn.
 type pacer struct {
 	turns *admission.Long
 	seats *semaphore.Weighted
@@ -33,7 +34,7 @@ func newPacer(turns *admission.Long) *pacer {
 	return &pacer{turns, semaphore.NewWeighted(mostEncoded)}
 }
 
-// turnOfList is the turn of a list that is put into gzip for many.
+// turnOfList waits for the turn to compress a list for many clients.
 func (p *pacer) turnOfList() (leave func(), err error) {
 	within, cancel := context.WithTimeout(context.Background(), longPatience)
 	defer cancel()
@@ -44,15 +45,14 @@ func (p *pacer) turnOfList() (leave func(), err error) {
 	return p.turns.Enter(within)
 }
 
-// answerWriter is where the answer to one request goes, with what its encoding takes
-// turns by.
+// answerWriter is the writer of one answer, with the pacer for its encoding.
 type answerWriter struct {
 	http.ResponseWriter
 	*pacer
 	ctx context.Context
 }
 
-// pacedBy is what the encoding of an answer takes turns by; nil for nothing.
+// pacedBy returns the answerWriter of an answer, or nil if the answer is not paced.
 func pacedBy(w http.ResponseWriter) *answerWriter {
 	switch w := w.(type) {
 	case *answerWriter:
@@ -63,8 +63,8 @@ func pacedBy(w http.ResponseWriter) *answerWriter {
 	return nil
 }
 
-// sit takes a seat for an answer in gzip, once there is a turn for it. Without one the
-// answer goes out as it is.
+// sit takes a seat for an answer in gzip and waits for a first turn. If it returns
+// false, the answer is sent uncompressed.
 func (a *answerWriter) sit() bool {
 	if !a.seats.TryAcquire(1) {
 		return false
@@ -80,12 +80,12 @@ func (a *answerWriter) sit() bool {
 	return true
 }
 
-// paced calls encode with where to write a large answer. It has a turn but for the time
-// that writing takes. The answer is refused, with a Status, if too many are encoded
-// already.
+// paced calls encode with a writer for a large answer. encode holds a turn except
+// while it writes. If too many answers are being encoded already, paced returns an
+// error for a Status.
 func (a *answerWriter) paced(w http.ResponseWriter, encode func(http.ResponseWriter) error) error {
 	if !a.seats.TryAcquire(1) {
-		w.Header().Del("ETag") // It is that of another answer.
+		w.Header().Del("ETag") // It is the tag of another answer.
 		return errManyReads(a.ctx, admission.ErrCrowded)
 	}
 	defer a.seats.Release(1)
@@ -104,7 +104,7 @@ func (a *answerWriter) paced(w http.ResponseWriter, encode func(http.ResponseWri
 	return p.failed
 }
 
-// pacedWriter leaves the turn while it writes.
+// pacedWriter gives up the turn while it writes.
 type pacedWriter struct {
 	http.ResponseWriter
 	answer *answerWriter
@@ -129,7 +129,7 @@ func (p *pacedWriter) Write(text []byte) (int, error) {
 	return n, p.failed
 }
 
-// stop says that all is encoded: what is still to be written needs no turn.
+// stop ends the encoding: the remaining writes need no turn.
 func (p *pacedWriter) stop() {
 	p.ended = true
 	if p.leave != nil {
@@ -138,8 +138,8 @@ func (p *pacedWriter) stop() {
 	}
 }
 
-// inPieces writes a text to gz piece by piece, each in its turn, and what comes of it
-// to out.
+// inPieces compresses a text piece by piece, each in its turn, and sends the
+// output.
 func (c *compressor) inPieces(text []byte) (int, error) {
 	for done := 0; done < len(text); {
 		piece := text[done:min(done+pieceLength, len(text))]
@@ -151,8 +151,8 @@ func (c *compressor) inPieces(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// encode does one piece of work in its turn and sends what it has put into packed. An
-// answer that gets no turn any more is never whole.
+// encode does one piece of work in its turn and sends its output. If it gets no
+// turn, the answer stays incomplete.
 func (c *compressor) encode(work func()) error {
 	if c.failed != nil {
 		return c.failed

@@ -23,9 +23,9 @@ func (u unread) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestEncodingLeavesAProcessor: of many large answers one is encoded at a time on two
-// processors, whose clients hold up nobody while they do not read, and those that are too
-// many are refused.
+// TestEncodingLeavesAProcessor checks with two processors that one of many large
+// answers is encoded at a time, that clients which do not read delay nobody, and
+// that too many answers are refused.
 func TestEncodingLeavesAProcessor(t *testing.T) {
 	for _, accept := range []string{"", "gzip"} {
 		synctest.Test(t, func(t *testing.T) {

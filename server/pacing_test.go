@@ -15,9 +15,9 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// TestLargeAnswersAreEncodedInTurn: while the share of large answers is spent, those
-// that must be encoded are answered 429, gzip is left out, and small ones and what is
-// sent as it is stored come at once.
+// TestLargeAnswersAreEncodedInTurn checks that while the share of large answers is
+// spent, answers that must be encoded are answered 429, gzip is left out, and small
+// answers and stored bytes are sent at once.
 func TestLargeAnswersAreEncodedInTurn(t *testing.T) {
 	const table = "application/json;as=Table;v=v1;g=meta.k8s.io"
 	synctest.Test(t, func(t *testing.T) {
@@ -58,13 +58,17 @@ func TestLargeAnswersAreEncodedInTurn(t *testing.T) {
 			{rulesPath + "?limit=50", table, "", http.StatusOK, false, ""},
 			{rulesPath + "/r1", "application/yaml", "", http.StatusOK, false, ""},
 		} {
-			long.Spend(time.Hour)
+			leave, err := long.Enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
 			begin := time.Now()
 			w := ask(tc.path, tc.accept, tc.encoding)
 			waited := time.Since(begin)
 			if w.Code != tc.code || (waited > 0) != tc.waits || (w.Header().Get("Retry-After") != "") != (tc.code == refused) || w.Header().Get("Content-Encoding") != "" {
 				t.Errorf("%s in %q %s: answered %d after %v, with %v", tc.path, tc.accept, tc.encoding, w.Code, waited, w.Header())
 			}
+			leave()
 			time.Sleep(24 * time.Hour)
 			if w := ask(tc.path, tc.accept, tc.encoding); w.Code != http.StatusOK || w.Header().Get("Content-Encoding") != tc.later {
 				t.Errorf("%s in %q %s: later answered %d, with %v", tc.path, tc.accept, tc.encoding, w.Code, w.Header())

@@ -14,8 +14,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// pageOptions reads limit and continue, and without the latter what the
-// resourceVersion says.
+// pageOptions reads limit and continue. Without continue it reads the
+// resourceVersion.
 func (k *resource) pageOptions(q url.Values) (store.ListOptions, error) {
 	limit, err := countParam(q, "limit")
 	if err != nil {
@@ -29,8 +29,8 @@ func (k *resource) pageOptions(q url.Values) (store.ListOptions, error) {
 	return opts, err
 }
 
-// continued is where a token says to go on. Whoever makes up a token gets what
-// there is behind the key that they name, as anybody may who lists.
+// continued returns the options for the page after a token. A client can forge a
+// token, but gets with it only objects that it can list anyway.
 func (k *resource) continued(q url.Values, token string) (store.ListOptions, error) {
 	if v := q.Get("resourceVersion"); v != "" && v != "0" || q.Get("resourceVersionMatch") != "" {
 		return store.ListOptions{}, badRequest("query parameter continue: goes without resourceVersion and resourceVersionMatch, because it has a revision of its own")
@@ -45,11 +45,11 @@ func (k *resource) continued(q url.Values, token string) (store.ListOptions, err
 	return store.ListOptions{Exact: from.Revision, After: from.After}, nil
 }
 
-// leastScan is how many objects are looked at in one go for a page of those
-// that are selected.
+// leastScan is the least number of objects read at a time for a page of selected
+// objects.
 const leastScan = 500
 
-// page lists as many objects as are wanted and selected, all at one revision.
+// page lists up to opts.Limit selected objects, all at one revision.
 func (k *resource) page(ctx context.Context, scope store.Scope, selected selection, opts store.ListOptions) (*store.List, error) {
 	if selected.all() || opts.Limit == 0 {
 		list, err := k.opts.Reads.List(ctx, scope, opts)
@@ -81,7 +81,7 @@ func (k *resource) page(ctx context.Context, scope store.Scope, selected selecti
 
 func lastOf(list *store.List) *schema.Object { return list.Items[len(list.Items)-1] }
 
-// listMeta is the metadata of a list, with where its next page begins.
+// listMeta returns the metadata of a list, with the token of its next page.
 func listMeta(list *store.List) metav1.ListMeta {
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(list.Revision, 10)}
 	if list.Remaining == 0 || len(list.Items) == 0 {
@@ -94,8 +94,8 @@ func listMeta(list *store.List) metav1.ListMeta {
 	return meta
 }
 
-// continueAnyway adds to the end of a revision what Kubernetes adds for who
-// would rather go on in the newest state than begin anew.
+// continueAnyway adds to an expired revision the token that Kubernetes adds, with
+// which a client can go on in the newest state instead of starting over.
 func continueAnyway(err error, opts store.ListOptions) error {
 	if !errors.Is(err, store.ErrExpired) || opts.After == (schema.Key{}) {
 		return err

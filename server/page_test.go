@@ -16,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// listed is what tests look at of a list or a table.
+// listed has the fields of a list or a table that tests read.
 type listed struct {
 	Metadata metav1.ListMeta
 	Items    []object
@@ -44,8 +44,8 @@ func (w *world) page(query string, headers ...string) listed {
 	return l
 }
 
-// TestPages: pages are the list as it was at the first one, in every format,
-// whatever is changed between them.
+// TestPages checks in every format that pages show the list as it was at the first
+// one, whatever changes meanwhile.
 func TestPages(t *testing.T) {
 	for _, accept := range []string{"application/json", "application/yaml", "application/json;as=Table;v=v1;g=meta.k8s.io"} {
 		w := start(t)
@@ -74,8 +74,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPagesOfSelected: a page is full of selected objects, and nobody says how
-// many are left.
+// TestPagesOfSelected checks that a page is full of selected objects, without a
+// count of the remaining ones.
 func TestPagesOfSelected(t *testing.T) {
 	w := start(t)
 	for i := range 9 {
@@ -92,8 +92,7 @@ func TestPagesOfSelected(t *testing.T) {
 	}
 }
 
-// TestPagesOfSelectedAreFound: also among more objects than are looked at in one
-// go.
+// TestPagesOfSelectedAreFound also among more objects than are read at a time.
 func TestPagesOfSelectedAreFound(t *testing.T) {
 	w := start(t)
 	kind, _ := schema.KindByName("RouteRule")
@@ -116,8 +115,8 @@ func TestPagesOfSelectedAreFound(t *testing.T) {
 	}
 }
 
-// TestPagesExpire: when the revision is gone, the answer says how to go on all
-// the same.
+// TestPagesExpire checks that when the revision has expired, the answer has a token
+// to go on anyway.
 func TestPagesExpire(t *testing.T) {
 	w := start(t)
 	w.create("a")
@@ -135,8 +134,7 @@ func TestPagesExpire(t *testing.T) {
 	}
 }
 
-// TestContinueOfStrangers: a token that was not given out for this list is
-// refused.
+// TestContinueOfStrangers checks that a token of another list is refused.
 func TestContinueOfStrangers(t *testing.T) {
 	w := start(t)
 	w.create("a")
@@ -164,15 +162,15 @@ func TestContinueOfStrangers(t *testing.T) {
 			t.Errorf("%s: %s", query, st.Message)
 		}
 	}
-	// Another namespace's key only says where to begin.
+	// A key of another namespace only sets the beginning.
 	if got := w.page("continue=" + token(0, "RouteRule", "aaa", "z")).names(); len(got) != 1 {
 		t.Errorf("after another namespace: %v", got)
 	}
 	w.want(http.StatusGatewayTimeout, "GET", rulesPath+"?continue="+token(999, "RouteRule", "default", "a"), "")
 }
 
-// FuzzContinue: whatever a token says, it is read or refused, and what is read
-// can be written again.
+// FuzzContinue checks that any token is decoded or refused, and that a decoded one
+// can be encoded again.
 func FuzzContinue(f *testing.F) {
 	f.Add(store.Continue{Revision: 7, After: schema.Key{Kind: "RouteRule", Namespace: "default", Name: "a"}}.Token())
 	f.Add("e30")

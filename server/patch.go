@@ -18,25 +18,25 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Bounds of one patch. An object is small; whoever needs more sends a PUT. It
-// has fewer levels, too, and the library reads what is on one again for each
-// level around it.
+// Bounds of one patch. An object is small; a client that needs more can send a PUT.
+// An object also has fewer levels, and the library reads the content of each level
+// again for every level around it.
 const (
 	maxPatchOps   = 1000
 	maxPatchDepth = 128
 )
 
 func init() {
-	// "copy" operations can double a document again and again; the library
-	// has this bound for all of a process only.
+	// "copy" operations can double a document again and again. The library has this
+	// bound only for a whole process.
 	jsonpatch.AccumulatedCopySizeLimit = schema.MaxObjectBytes
 }
 
-// patchTypes are the media types of a patch that says what to change. Kubernetes'
-// strategic merge is for its built-in types only.
+// patchTypes are the media types of patches that state changes. Kubernetes'
+// strategic merge patch is only for its built-in types.
 var patchTypes = []string{string(types.MergePatchType), string(types.JSONPatchType)}
 
-// patchOps are those of RFC 6902.
+// patchOps are the operations of RFC 6902.
 var patchOps = []string{"add", "copy", "move", "remove", "replace", "test"}
 
 // patch answers PATCH on an object.
@@ -77,12 +77,12 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	return k.writeObject(w, r, http.StatusOK, f, stored)
 }
 
-// patcher makes one JSON document of another, or says which part of the patch
-// does not fit. The field of that is one of the patch.
+// patcher returns the patched JSON document, or the problem of a patch that does
+// not fit. The field of the problem is a field of the patch.
 type patcher func(doc []byte) ([]byte, *diag.Problem)
 
-// of is the change that a patch makes of an object, which is decoded as strictly as
-// one that was sent whole. The warnings are those of the last try.
+// of returns the store.Change of a patch. It decodes the result as strictly as a
+// whole object. warnings receives the warnings of the last attempt.
 func (p patcher) of(warnings *diag.List) store.Change {
 	return func(current *schema.Object) (next *schema.Object, err error) {
 		text, misfit := p(current.JSON())
@@ -114,12 +114,12 @@ func patcherOf(body []byte, media string) (patcher, error) {
 	return mergePatch(body), nil
 }
 
-// checkUnique refuses a field that is given twice, of which only the last would count.
+// checkUnique refuses a duplicate field, of which only the last would count.
 func checkUnique(body []byte) error {
 	var patch any
 	twice, err := kjson.UnmarshalStrict(body, &patch)
 	if err != nil || len(twice) == 0 {
-		return nil // What cannot be read, who makes use of it says in its words.
+		return nil // The code that uses the body reports that it cannot be read.
 	}
 	if at, ok := twice[0].(kjson.FieldError); ok {
 		return badRequest("%s: is given twice", at.FieldPath())
@@ -164,9 +164,9 @@ func jsonPatch(body []byte) (patcher, error) {
 	}, nil
 }
 
-// checkPatchOp refuses what is no operation of RFC 6902. The library takes a value
-// that is left out for null, which removes a field, and passes over the beginning
-// of a path that does not start with a slash.
+// checkPatchOp refuses anything that is not an operation of RFC 6902. The library
+// treats a missing value as null, which removes a field, and ignores the beginning
+// of a path without a leading slash.
 func checkPatchOp(op jsonpatch.Operation) error {
 	kind := op.Kind()
 	if !slices.Contains(patchOps, kind) {
@@ -187,7 +187,7 @@ func checkPatchOp(op jsonpatch.Operation) error {
 	return nil
 }
 
-// checkPointer wants a JSON pointer in a field of an operation.
+// checkPointer requires a JSON pointer in a field of an operation.
 func checkPointer(op jsonpatch.Operation, field string) error {
 	var pointer *string
 	if text := op[field]; text == nil || json.Unmarshal(*text, &pointer) != nil || pointer == nil {
@@ -206,8 +206,8 @@ func misfit(field, where string, err error) *diag.Problem {
 	}
 }
 
-// firstMisfit is the index of the operation at which a patch fails. The library
-// does not tell.
+// firstMisfit returns the index of the operation that fails, which the library does
+// not report.
 func firstMisfit(ops jsonpatch.Patch, doc []byte) int {
 	return sort.Search(len(ops)-1, func(i int) bool {
 		_, err := ops[:i+1].Apply(doc)

@@ -66,8 +66,8 @@ func TestPatch(t *testing.T) {
 	start(t).want(http.StatusNotFound, "PATCH", rulesPath+"/reviews", "{}", merge)
 }
 
-// TestAMisfitNamesItsOperation: a program finds in the causes which operation
-// of a patch did not fit.
+// TestAMisfitNamesItsOperation checks that the causes name the operation of a patch
+// that does not fit.
 func TestAMisfitNamesItsOperation(t *testing.T) {
 	w := start(t)
 	w.create("reviews")
@@ -89,7 +89,8 @@ func TestAMisfitNamesItsOperation(t *testing.T) {
 	}
 }
 
-// TestARefusedPatchHasNoPlace: what is refused is a text that its sender never saw.
+// TestARefusedPatchHasNoPlace checks that the error of a refused patch has no
+// position, because its sender never saw the text.
 func TestARefusedPatchHasNoPlace(t *testing.T) {
 	w := start(t)
 	w.create("reviews")
@@ -109,7 +110,7 @@ func TestARefusedPatchHasNoPlace(t *testing.T) {
 	}
 }
 
-// doublingPatch makes a document grow by two to the n, if it is let.
+// doublingPatch returns a patch that doubles a document n times.
 func doublingPatch(n int) string {
 	ops := []string{`{"op":"add","path":"/metadata/annotations","value":{"a":"` + strings.Repeat("x", 1000) + `"}}`}
 	for range n {
@@ -120,9 +121,9 @@ func doublingPatch(n int) string {
 	return "[" + strings.Join(ops, ",") + "]"
 }
 
-// TestPatchLosesNoWrite: many clients patch one object at the same time, and
-// each patch is done, however often it was overtaken. One that takes the version
-// away is no licence to overwrite what it never saw.
+// TestPatchLosesNoWrite checks that when many clients patch one object at the same
+// time, each patch is done, however often others were faster. A patch that removes
+// the resourceVersion may not overwrite what it never saw.
 func TestPatchLosesNoWrite(t *testing.T) {
 	const clients, each = 32, 20
 	patches := []struct{ media, text string }{

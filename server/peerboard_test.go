@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// toldReplicas are a register, and others that answer what it says of them.
+// toldReplicas are a list of replicas, and replicas that answer what it defines.
 type toldReplicas struct {
 	answers map[string]func(age time.Duration) *standings
 }
@@ -21,7 +21,7 @@ func (toldReplicas) Self() string { return "here" }
 func (toldReplicas) CutOff() (time.Time, bool) { return time.Time{}, false }
 
 func (r toldReplicas) Others(context.Context) ([]Replica, error) {
-	time.Sleep(time.Millisecond) // a question to the store
+	time.Sleep(time.Millisecond) // a request to the store
 	var others []Replica
 	for name := range maps.Keys(r.answers) {
 		others = append(others, Replica{Name: name})
@@ -41,15 +41,15 @@ func at(revision int64) func(time.Duration) *standings {
 	return func(time.Duration) *standings { return &standings{Revision: revision} }
 }
 
-// lookAt is a look as often as watchers have one taken, and one for who asks what is so
-// now.
+// lookAt has two kinds of looks: at the interval of watchers, and for a caller that
+// asks for the current state.
 var lookAt = map[string]func(b *peerBoard) peerView{
 	"recent": func(b *peerBoard) peerView { return b.look(time.Now().Add(-statusAge)) },
 	"fresh":  func(b *peerBoard) peerView { return b.look(time.Now()) },
 }
 
-// TestAfterIdleness: who asks first after a while is told what is so, of replicas that
-// have come meanwhile as well.
+// TestAfterIdleness checks that the first caller after a while gets the current
+// state, also of replicas that have joined meanwhile.
 func TestAfterIdleness(t *testing.T) {
 	for name, look := range lookAt {
 		for _, idle := range []time.Duration{2 * time.Second, time.Minute} {
@@ -75,8 +75,8 @@ func TestAfterIdleness(t *testing.T) {
 	}
 }
 
-// TestFreshIsNotShared: who asks for what is so now is not told what is said to an older
-// question, and is told who does not say it.
+// TestFreshIsNotShared checks that a caller that asks for the current state does
+// not get the answer to an older query, and learns which replicas do not answer.
 func TestFreshIsNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var slow atomic.Int64

@@ -19,26 +19,28 @@ import (
 
 // Peers are the replicas that serve the same store.
 type Peers interface {
-	// Self is what this replica calls itself, as no other one does.
+	// Self returns the name of this replica, which is unique.
 	Self() string
-	// Others are all others, with those that are missing.
+	// Others returns all other replicas, including missing ones.
 	Others(ctx context.Context) ([]Replica, error)
-	// CutOff is since when this one has been missing to them; false when it is not.
+	// CutOff reports whether the others see this replica as missing, and since when.
 	CutOff() (since time.Time, is bool)
 }
 
-// Replica is another one. What is known of it says whether it is Missing, zero for no,
-// and since when; it may answer all the same, when only its store is out of its reach.
+// Replica is another replica. Missing is the time since which it has been missing,
+// or zero. A missing replica may still answer if only its store is out of its
+// reach.
 type Replica struct {
 	Name, URL string
 	Missing   time.Time
 }
 
-// replicaHeader says which replica is meant. Another one at its address does not answer
-// in its place.
+// replicaHeader names the replica that a request is for. Another replica at its
+// address refuses the request.
 const replicaHeader = "Pilot-Replica"
 
-// isLocal reads the parameter by which one replica asks another for its own.
+// isLocal reads the parameter by which a replica asks another for its own state
+// only.
 func (s *Server) isLocal(r *http.Request, q url.Values) (bool, error) {
 	local, err := boolParam(q, "local")
 	if err != nil || s.opts.Peers == nil {
@@ -50,19 +52,20 @@ func (s *Server) isLocal(r *http.Request, q url.Values) (bool, error) {
 	return local, nil
 }
 
-// peerTimeout is how long another replica is waited for.
+// peerTimeout is how long a request waits for another replica.
 const peerTimeout = 2 * time.Second
 
-// peerClient goes straight to a replica: what the environment says of HTTP proxies
-// is for elsewhere.
+// peerClient connects directly to a replica. It ignores the HTTP proxies of the
+// environment, which are for other destinations.
 var peerClient = &http.Client{Transport: &http.Transport{
 	DialContext: (&net.Dialer{Timeout: peerTimeout}).DialContext, IdleConnTimeout: time.Minute,
 }}
 
-// maxPeerAnswer bounds what another replica says: 50,000 proxies of 1 KiB.
+// maxPeerAnswer bounds the answer of another replica, in bytes: 50,000 proxies of 1
+// KiB.
 const maxPeerAnswer = 64 << 20
 
-// peerError is another answer than one that can be used.
+// peerError is an answer that cannot be used.
 type peerError struct {
 	code int
 	text string
@@ -72,15 +75,16 @@ func (e *peerError) Error() string {
 	return fmt.Sprintf("%d %s: %.200s", e.code, http.StatusText(e.code), e.text)
 }
 
-// isWithout reports whether a replica says that there is nothing of the name, which
-// is another thing than to know nothing of the path.
+// isWithout reports whether a replica answers that it has nothing of that name, as
+// opposed to not knowing the path.
 func (e *peerError) isWithout(name string) bool {
 	var status metav1.Status
 	return e.code == http.StatusNotFound && json.Unmarshal([]byte(e.text), &status) == nil && status.Details != nil && status.Details.Name == name
 }
 
-// askOthers asks all other replicas at once. Who does not answer is named in a Warning
-// header, with what of it is missing in the answer, and returned.
+// askOthers asks all other replicas at once. It returns a text for each that does
+// not answer and for what is missing without it, and adds these texts as Warning
+// headers.
 func (s *Server) askOthers(ctx context.Context, w http.ResponseWriter, what string, ask func(Replica) error) (missing []string) {
 	if s.opts.Peers == nil {
 		return nil
@@ -117,7 +121,7 @@ func (s *Server) askOthers(ctx context.Context, w http.ResponseWriter, what stri
 	return missing
 }
 
-// silence is what is known of one that does not answer.
+// silence describes a replica that does not answer.
 func (r Replica) silence() string {
 	if r.Missing.IsZero() {
 		return "replica " + r.Name + " does not answer"
@@ -125,9 +129,9 @@ func (r Replica) silence() string {
 	return "replica " + r.Name + " is missing since " + r.Missing.Format(time.TimeOnly) + ", and did not leave"
 }
 
-// askPeer asks a replica for what it knows itself, below a path of elements as they
-// are. When that is still what it said under the etag, "" for none, nothing is
-// decoded and the etag comes back.
+// askPeer asks a replica for its own state at path, whose elements are used
+// unescaped. If the answer under etag is still current, it decodes nothing and
+// returns etag. etag may be "".
 func askPeer(ctx context.Context, of Replica, path []string, q url.Values, etag string, into any) (newer string, err error) {
 	req, err := peerRequest(ctx, http.MethodGet, of, path, q, nil)
 	if err != nil {
@@ -139,7 +143,7 @@ func askPeer(ctx context.Context, of Replica, path []string, q url.Values, etag 
 	return peerAnswer(req, into)
 }
 
-// postPeer has a replica do for itself what it is asked in a text.
+// postPeer sends text to a replica, which handles the request for itself only.
 func postPeer(ctx context.Context, of Replica, path []string, q url.Values, text []byte, media string, into any) error {
 	req, err := peerRequest(ctx, http.MethodPost, of, path, q, bytes.NewReader(text))
 	if err != nil {
@@ -165,7 +169,8 @@ func peerRequest(ctx context.Context, method string, of Replica, path []string, 
 	return req, nil
 }
 
-// peerAnswer is decoded, unless it is still what was said under the etag of the request.
+// peerAnswer sends req and decodes the answer, unless the answer under the
+// request's ETag is still current.
 func peerAnswer(req *http.Request, into any) (etag string, err error) {
 	resp, err := peerClient.Do(req)
 	if err != nil {

@@ -15,16 +15,17 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// membersAge is how old the register of replicas may be for who does not ask for what is
-// so now. After membersLost it is not known any more, and who has failed to answer is
-// waited for again.
+// membersAge is the age up to which the list of replicas is used, unless the caller
+// asks for the current state. After membersLost the list counts as unknown, and a
+// replica that failed to answer is waited for again.
 const (
 	membersAge  = time.Second
 	membersLost = 5 * time.Second
 )
 
-// peerBoard has what the other replicas say of their proxies. It asks when it is
-// looked at, and waits for nobody who has just failed to answer.
+// peerBoard has the statuses that the other replicas report for their proxies. It
+// queries them when a caller looks at it, and does not wait for a replica that has
+// just failed to answer.
 type peerBoard struct {
 	peers Peers
 	log   *slog.Logger
@@ -47,11 +48,11 @@ type peer struct {
 	of       map[diag.Ref]standing
 }
 
-// inquiry is what somebody is asked again and again, one question at a time.
+// inquiry is a query that is repeated, one at a time.
 type inquiry struct {
-	asOf     time.Time // what was said last is not older than this
+	asOf     time.Time // the last answer is not older than this
 	underway *question
-	failed   time.Time // the last one, zero after an answer
+	failed   time.Time // when the last query failed; zero after an answer
 }
 
 type question struct {
@@ -59,20 +60,20 @@ type question struct {
 	done chan struct{}
 }
 
-// peerView is what the others have said, at one moment.
+// peerView is what the other replicas have reported, at one moment.
 type peerView struct {
 	told    []peer
-	silent  []string // what is missing, as people read it
-	awaited []string // and whose proxies may be on their way back
+	silent  []string // what is missing, as text for people
+	awaited []string // replicas whose proxies may be on their way back, as text for people
 }
 
 func newPeerBoard(peers Peers, log *slog.Logger) *peerBoard {
 	return &peerBoard{peers: peers, log: log, ask: standingsAt, known: map[string]*peer{}}
 }
 
-// look asks the others how it was after a time. Who wants to know what is so now waits
-// for that and is told who has not said it; who does not can do with what was said a
-// moment ago.
+// look returns the state of the others after a time. If the caller wants the
+// current state, look waits for it and lists the replicas that have not reported
+// it. Otherwise a report of a moment ago will do.
 func (b *peerBoard) look(after time.Time) peerView {
 	if b == nil || b.peers == nil {
 		return peerView{}
@@ -95,9 +96,9 @@ func (b *peerBoard) look(after time.Time) peerView {
 	return b.view(said)
 }
 
-// await has somebody asked, unless what was said after a time is known or on its way,
-// and waits for that. A new question is for what is so as of another time, not before
-// that one.
+// await waits for a peer's answer that is not older than after. It sends a query
+// unless such an answer is known or on its way. The answer to a new query counts as
+// of asOf, which is not before after.
 func (b *peerBoard) await(ctx context.Context, of *inquiry, after, asOf time.Time, ask func(context.Context) error) {
 	for {
 		b.mu.Lock()
@@ -127,7 +128,7 @@ func (b *peerBoard) await(ctx context.Context, of *inquiry, after, asOf time.Tim
 	}
 }
 
-// put puts a question, which outlives who could not wait for the answer.
+// put sends a query that continues even if its caller has given up.
 func (b *peerBoard) put(of *inquiry, q *question, ask func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), peerTimeout)
 	defer cancel()
@@ -191,8 +192,8 @@ func (b *peerBoard) askOne(ctx context.Context, p *peer, age time.Duration) erro
 	return nil
 }
 
-// view is what is known now. Silent is who has said nothing for a while, or nothing
-// that was so after a time.
+// view returns the present state. Its silent replicas are those that have not
+// answered for a while, or whose last answer is older than after.
 func (b *peerBoard) view(after time.Time) peerView {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -217,7 +218,8 @@ func (b *peerBoard) view(after time.Time) peerView {
 	return v
 }
 
-// standingsAt asks a replica for those of at most an age; nil when it has nothing new.
+// standingsAt asks a replica for its statuses of at most an age. It returns nil if
+// nothing has changed.
 func standingsAt(ctx context.Context, of Replica, age time.Duration, etag string) (*standings, string, error) {
 	var said standings
 	newer, err := askPeer(ctx, of, []string{standingsPath}, url.Values{"maxAge": {max(age, 0).String()}}, etag, &said)
@@ -227,7 +229,7 @@ func standingsAt(ctx context.Context, of Replica, age time.Duration, etag string
 	return &said, newer, nil
 }
 
-// lag is what is known of one that has not published a revision.
+// lag describes a replica that has not published a revision.
 func (p peer) lag() string {
 	text := fmt.Sprintf("replica %s is at revision %d", p.Name, p.revision)
 	if !p.Missing.IsZero() {
@@ -236,7 +238,7 @@ func (p peer) lag() string {
 	return text
 }
 
-// fleetStanding is how an object stands with the proxies of all replicas.
+// fleetStanding is the status of an object on the proxies of all replicas.
 type fleetStanding struct {
 	discovery.ObjectStatus
 	behind  []string // replicas that have not published it yet
@@ -248,7 +250,7 @@ func (s fleetStanding) programmed() schema.Programmed {
 	return schema.Programmed{Proxies: s.Proxies, Running: s.Running}
 }
 
-// isPlain: there is nothing to tell of but how many proxies there are.
+// isPlain reports whether there is nothing to report but numbers of proxies.
 func (s fleetStanding) isPlain() bool {
 	return len(s.Problems)+len(s.Refusals)+len(s.behind)+len(s.silent)+len(s.awaited) == 0
 }

@@ -12,48 +12,47 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// poll is what matters of a v3 DiscoveryRequest: some 200 bytes out of the
+// poll has the fields of a v3 DiscoveryRequest that matter: about 200 bytes of the
 // 77 KB that an Envoy sends each time.
 type poll struct {
 	Node    discovery.Node
-	Envoy   string // its version, "" when it is not told
+	Envoy   string // its version, or "" if unknown
 	Version string
 	Names   []string
 	TypeURL string
 }
 
-// identity is who asks.
+// identity describes the proxy that polls.
 type identity struct {
 	Node  discovery.Node
 	Envoy string
 }
 
-// maxPoll bounds the body of a poll, an order of magnitude above what an
-// Envoy sends.
+// maxPoll bounds the body of a poll, in bytes. It is an order of magnitude above
+// what an Envoy sends.
 const maxPoll = 1 << 20
 
-// pollBuffer is what a poll takes in memory before any of it has come.
+// pollBuffer is the memory of a poll before any of it has arrived.
 const pollBuffer = 4 << 10
 
-// Bounds of the nodes recognised by their bytes: their number, in each of two
-// halves, and the length of what they say. An id is some 60 bytes, and the labels
-// of a workload less than 1 KiB.
+// Bounds of the nodes that are recognized by their bytes: their number, in each of
+// two halves, and the size of their content. An id has about 60 bytes, and the
+// labels of a workload less than 1 KiB.
 const (
 	maxNodes    = 1 << 16
 	maxNodeSize = 2 << 10
 )
 
-// pollReader reads polls. Most of a poll is the node, with a list of all that
-// is compiled into the Envoy, and it is the same text every time: nodes that
-// were decoded once are recognised by their hash. It is safe for concurrent
-// use.
+// pollReader decodes polls. Most of a poll is the node, which lists everything
+// compiled into the Envoy and is the same text every time, so pollReader recognizes
+// nodes that it has decoded before by their hash. It is safe for concurrent use.
 type pollReader struct {
 	hasher  *nodeHasher
 	buffers sync.Pool
 
 	mu sync.RWMutex
-	// When recent is full, it becomes older and older is forgotten. What is
-	// still in use comes back into recent.
+	// When recent is full, it replaces older. Nodes in use move from older back to
+	// recent.
 	recent, older map[nodeHash]identity
 }
 
@@ -65,9 +64,9 @@ func newPollReader() *pollReader {
 	}
 }
 
-// read reads the poll in the body of a request. The error is an
-// *http.MaxBytesError when the body is too large, an unsupported one when its charset
-// is not read, else a *badPollError.
+// read decodes the poll in the body of a request. The error is an
+// *http.MaxBytesError if the body is too large, an unsupported media type if its
+// charset is not accepted, and otherwise a *badPollError.
 func (p *pollReader) read(w http.ResponseWriter, r *http.Request) (poll, error) {
 	if err := checkBodyCharset(r); err != nil {
 		return poll{}, err
@@ -78,8 +77,8 @@ func (p *pollReader) read(w http.ResponseWriter, r *http.Request) (poll, error) 
 	buf := p.buffers.Get().(*bytes.Buffer)
 	defer p.buffers.Put(buf)
 	buf.Reset()
-	// Who announces much may never send it: the buffer grows with what comes.
-	// Most are large enough from an earlier poll.
+	// A client may announce more than it sends, so the buffer grows with what arrives.
+	// Most buffers are large enough from an earlier poll.
 	buf.Grow(pollBuffer)
 	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, maxPoll))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
@@ -98,8 +97,8 @@ func (p *pollReader) read(w http.ResponseWriter, r *http.Request) (poll, error) 
 	return out, nil
 }
 
-// parse is exactly decodePoll, but quick for a body as Envoy writes it whose
-// node was seen before.
+// parse returns the same as decodePoll, but is fast for a body as Envoy writes it
+// whose node is known.
 func (p *pollReader) parse(body []byte) (poll, error) {
 	out, node, ok := splitPoll(body)
 	if !ok {
@@ -112,8 +111,8 @@ func (p *pollReader) parse(body []byte) (poll, error) {
 	}
 	out, err := decodePoll(body)
 	if err == nil && out.Node.Size() <= maxNodeSize && json.Valid(node) {
-		// The split is right only if what it took for the node is one whole
-		// JSON value. That it is one is known from now on by its hash.
+		// The split is right only if the text taken for the node is one whole JSON value.
+		// From now on its hash proves that.
 		p.remember(hash, identity{out.Node, out.Envoy})
 	}
 	return out, err
@@ -140,8 +139,8 @@ func (p *pollReader) remember(h nodeHash, node identity) {
 	p.recent[h] = node
 }
 
-// decodePoll decodes any JSON spelling of a poll, in either case of names that
-// proto JSON allows. What it does not know, it ignores: a newer Envoy may say
+// decodePoll decodes any JSON encoding of a poll, with both forms of names that
+// proto JSON allows. It ignores unknown fields, because a newer Envoy may send
 // more.
 func decodePoll(body []byte) (poll, error) {
 	var in struct {

@@ -24,8 +24,8 @@ import (
 
 const pollingNode = "sidecar~10.9.0.1~a.default~default.svc.cluster.local"
 
-// envoyNode is a node in the shape and size of Envoy 1.40: almost all of it is
-// the list of extensions compiled in.
+// envoyNode returns a node in the form and size of Envoy 1.40: most of it is the
+// list of compiled extensions.
 func envoyNode(id string, extensions int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"id":%q,"cluster":"web","user_agent_name":"envoy","user_agent_build_version":`+
@@ -40,7 +40,7 @@ func envoyNode(id string, extensions int) string {
 	return b.String()
 }
 
-// envoyPoll is a body as Envoy writes it.
+// envoyPoll returns a body as Envoy writes it.
 func envoyPoll(version, node, names, typeURL string) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{`)
@@ -55,7 +55,7 @@ func envoyPoll(version, node, names, typeURL string) []byte {
 	return b.Bytes()
 }
 
-// silentBody notes how much room it is offered before anything has come.
+// silentBody records how much room it is offered before any data.
 type silentBody struct{ offered int }
 
 func (b *silentBody) Read(p []byte) (int, error) {
@@ -63,7 +63,8 @@ func (b *silentBody) Read(p []byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// TestPollsTakeMemoryAsTheyCome: announcing a large one costs nobody anything.
+// TestPollsTakeMemoryAsTheyCome checks that announcing a large poll allocates
+// nothing.
 func TestPollsTakeMemoryAsTheyCome(t *testing.T) {
 	body := &silentBody{}
 	r := httptest.NewRequest("POST", "/v3/discovery:clusters", body)
@@ -160,7 +161,7 @@ func TestNodesInUseAreNotForgotten(t *testing.T) {
 }
 
 // TestNodesAreToldApart by each of their bytes and by their length, and by each
-// reader in a way of its own.
+// reader with its own key.
 func TestNodesAreToldApart(t *testing.T) {
 	h := newNodeHasher()
 	node := []byte(envoyNode(pollingNode, 10))
@@ -184,7 +185,8 @@ func TestNodesAreToldApart(t *testing.T) {
 	}
 }
 
-// A client makes up its id; only what may be a proxy's is worth keeping.
+// TestLongNodesAreNotRemembered checks that only nodes of a proxy's size are kept:
+// a client invents its id.
 func TestLongNodesAreNotRemembered(t *testing.T) {
 	for size, want := range map[int]int{maxNodeSize: 1, maxNodeSize + 1: 0} {
 		p := newPollReader()
@@ -199,7 +201,8 @@ func TestLongNodesAreNotRemembered(t *testing.T) {
 	}
 }
 
-// TestNodesStateTheirLabels: Istio's words are read in any order, and only they.
+// TestNodesStateTheirLabels checks that Istio's metadata is read in any order, and
+// nothing else.
 func TestNodesStateTheirLabels(t *testing.T) {
 	at := func(metadata string) string {
 		return `{"node":{"id":"n","metadata":` + metadata + `},"type_url":"t"}`
@@ -244,8 +247,8 @@ func TestNodesStateTheirLabels(t *testing.T) {
 	}
 }
 
-// FuzzPoll: whatever the body, and whatever was seen before, the quick way
-// agrees with encoding/json.
+// FuzzPoll checks that for any body, and any known nodes, the fast path agrees with
+// encoding/json.
 func FuzzPoll(f *testing.F) {
 	f.Add([]byte(`{"node":{"id":"n"},"type_url":"t"}`), []byte(`{"version_info":"v","node":{"id":"n"},"resource_names":["a"],"type_url":"t"}`))
 	f.Add([]byte(`{"node":{"id":"n"},"version_info":"x","type_url":"t"}`), []byte(`{"version_info":"v","node":{"id":"n"},"version_info":"x","type_url":"t"}`))
@@ -268,9 +271,9 @@ func FuzzPoll(f *testing.F) {
 }
 
 // BenchmarkPoll measures polls of an Envoy that is up to date: its whole 77 KB over
-// loopback, 64 connections, 304 as answer, through the whole server. Beside it runs, in
-// turns, what limits it: the same polls to a handler that reads the body away and
-// answers 304. What counts is the share of that, as both see the same machine.
+// loopback, 64 connections, 304 as answer, through the whole server. In alternation
+// it measures the limit: the same polls to a handler that discards the body and
+// answers 304. Both see the same machine, so only the ratio counts.
 func BenchmarkPoll(b *testing.B) {
 	d := published(b, webService(b))
 	objects := memory.New()
@@ -287,13 +290,13 @@ func BenchmarkPoll(b *testing.B) {
 		least += limit.send(turn)
 	}
 	polls := float64(b.N) * turn
-	b.ReportMetric(0, "ns/op") // Both together.
+	b.ReportMetric(0, "ns/op") // both together
 	b.ReportMetric(polls/took.Seconds(), "polls/s")
 	b.ReportMetric(polls/least.Seconds(), "drained/s")
 	b.ReportMetric(least.Seconds()/took.Seconds(), "polls/drained")
 }
 
-// TestPolls has what the benchmark measures happen once.
+// TestPolls runs the benchmark's polls once.
 func TestPolls(t *testing.T) {
 	newPolls(t, http.HandlerFunc(drain), "v").send(pollers)
 }
@@ -303,11 +306,11 @@ func drain(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotModified)
 }
 
-// pollers are how many poll at the same time.
+// pollers is the number of concurrent pollers.
 const pollers = 64
 
-// polls are bare connections: a whole HTTP client would take most of the machine and
-// hide what the handler costs.
+// polls are bare connections: a whole HTTP client would take most of the machine
+// and hide the cost of the handler.
 type polls struct {
 	testing.TB
 	request []byte
@@ -333,7 +336,7 @@ func newPolls(tb testing.TB, h http.Handler, version string) *polls {
 	return p
 }
 
-// send sends so many polls, and returns how long that took.
+// send sends n polls and returns the time that they took.
 func (p *polls) send(n int) time.Duration {
 	p.Helper()
 	start := time.Now()

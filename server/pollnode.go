@@ -8,10 +8,10 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// pollNode is the node of a poll, who asks.
+// pollNode is the node of a poll: the proxy that polls.
 type pollNode struct {
 	ID string `json:"id"`
-	// Of the metadata little is read, and names matter in all their letters.
+	// Little of the metadata is read. Its names are case-sensitive.
 	Metadata map[string]json.RawMessage `json:"metadata"`
 	Build    nodeBuild                  `json:"user_agent_build_version"`
 	Locality struct {
@@ -37,13 +37,13 @@ func (n *pollNode) metadata(name string) any {
 	}
 	var v any
 	if json.Unmarshal(text, &v) != nil {
-		return text // A number that is too large, which is no text either.
+		return text // A number out of range; it is not a string either.
 	}
 	return v
 }
 
-// nodeBuild is what an Envoy says of its own version. It is for people: what makes
-// no sense is passed over.
+// nodeBuild is the version that an Envoy reports for itself. It is for people, so
+// invalid values are ignored.
 type nodeBuild json.RawMessage
 
 func (b *nodeBuild) UnmarshalJSON(text []byte) error {

@@ -2,14 +2,14 @@ package server
 
 import "bytes"
 
-// splitPoll cuts a body as Envoy writes it into the small parts and the node:
+// splitPoll splits a body as Envoy writes it into the small fields and the node:
 //
 //	{"version_info":"…","node":{…},"resource_names":["…"],"type_url":"…"}
 //
-// without white space, version_info and resource_names only if they are not
-// empty. Everything but the node is read exactly, or ok is false. The node is
-// only found from both sides; whether it is one JSON value, the caller has to
-// make sure.
+// There is no white space, and version_info and resource_names are present only if
+// they are not empty. splitPoll checks everything except the node; ok is false if
+// anything differs. It finds the ends of the node from both sides of the body, so
+// the caller must check that the node is one JSON value.
 func splitPoll(body []byte) (out poll, node []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(body, []byte(`{`))
 	if !ok {
@@ -33,7 +33,7 @@ func splitPoll(body []byte) (out poll, node []byte, ok bool) {
 	return out, node, ok
 }
 
-// cutType takes the type URL and all that follows off the end.
+// cutType removes the type URL and everything after it from the end.
 func cutType(b []byte) (before []byte, typeURL string, ok bool) {
 	key := []byte(`,"type_url":"`)
 	at := bytes.LastIndex(b, key)
@@ -44,7 +44,7 @@ func cutType(b []byte) (before []byte, typeURL string, ok bool) {
 	return b[:at], typeURL, ok && string(rest) == "}"
 }
 
-// cutNames takes the resource names off the end, if there are any.
+// cutNames removes the resource names, if there are any, from the end.
 func cutNames(b []byte) (before []byte, names []string, ok bool) {
 	if !bytes.HasSuffix(b, []byte(`]`)) {
 		return b, nil, true
@@ -73,8 +73,8 @@ func cutNames(b []byte) (before []byte, names []string, ok bool) {
 	return b[:at], names, true
 }
 
-// plainString reads up to the closing quote. It takes only what means itself:
-// printable ASCII without escapes.
+// plainString reads up to the closing quote. It accepts only printable ASCII
+// without escapes.
 func plainString(b []byte) (text string, rest []byte, ok bool) {
 	for i, c := range b {
 		switch {

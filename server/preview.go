@@ -15,28 +15,28 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// previewPath is where one asks what objects would change.
+// previewPath previews changes of objects.
 const previewPath = "/apis/" + registryVersion + "/preview"
 
-// newest is AtLeast of whoever wants all that was written before.
+// newest is the AtLeast of a read that needs everything written before it.
 const newest = 0
 
 var previewParams = params("namespace", "local", "api")
 
-// previewTimeout is how long another replica is waited for, which compiles the whole
-// mesh for its answer.
+// previewTimeout is how long a request waits for another replica, which compiles
+// the whole mesh for its answer.
 const previewTimeout = 20 * time.Second
 
-// previewed is a preview of several replicas, and who is missing in it.
+// previewed is a preview of several replicas and a list of the missing ones.
 type previewed struct {
 	*discovery.Preview
 	Missing []string `json:"missing,omitempty"`
 }
 
-// preview answers what the objects of the body, in place of those stored, would
-// change in what proxies are told that are connected to any replica, or with
-// local=true to this one. With api=v1 the problems are also what Envoys of that API would
-// lose. Nothing is stored.
+// preview answers how the configuration of proxies would change if the objects of
+// the body replaced the stored ones. It covers the proxies connected to any
+// replica, or with local=true to this one. With api=v1 the problems include what
+// Envoys of that API would lose. It stores nothing.
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, previewParams); err != nil {
@@ -86,8 +86,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, told)
 }
 
-// notCompiled is why there is no answer to a question for which the mesh is compiled
-// aside.
+// notCompiled converts an error of a request that compiles the mesh aside.
 func notCompiled(err error) error {
 	if errors.Is(err, discovery.ErrBusy) {
 		return apierrors.NewTooManyRequests("the server compiles the mesh for one question at a time, and is at it for somebody else; try again", 1)
@@ -95,8 +94,8 @@ func notCompiled(err error) error {
 	return notInspected(err)
 }
 
-// previewOfOthers adds what the other replicas would tell their proxies, and returns
-// who is missing.
+// previewOfOthers adds the previews of the other replicas and returns the missing
+// ones.
 func (s *Server) previewOfOthers(w http.ResponseWriter, r *http.Request, body []byte, media string, into *discovery.Preview) []string {
 	ctx, cancel := context.WithTimeout(r.Context(), previewTimeout)
 	defer cancel()
@@ -113,7 +112,7 @@ func (s *Server) previewOfOthers(w http.ResponseWriter, r *http.Request, body []
 	})
 }
 
-// wouldStore are the objects of a text as an apply would store them.
+// wouldStore returns the objects of a text as an apply would store them.
 func (s *Server) wouldStore(ctx context.Context, text []byte, namespace string) ([]*schema.Object, error) {
 	objects, err := s.objectsInTurn(ctx, text, namespace)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/server/proxied"
 )
 
-// onlyPolls has a private listener take the polls of Envoys and nothing else, and none
-// that a proxy has passed on.
+// onlyPolls restricts a private listener to polls of Envoys. It refuses polls that
+// a proxy forwarded.
 func onlyPolls(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isPrivate(r) {

@@ -16,21 +16,21 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// problemsPath is where one asks what could not be honoured.
+// problemsPath lists the problems of the published configuration.
 const problemsPath = "/debug/problems"
 
 var problemParams = params("resourceVersion", "local", "api")
 
-// publishTimeout is how long the problems wait for the configuration of the
-// revision that is asked for. It is shorter than what clients wait.
+// publishTimeout is how long a request waits for the configuration of a revision.
+// It is shorter than clients wait.
 const publishTimeout = 10 * time.Second
 
-// problems answers what the published configuration could not honour, and the
-// revision that it was compiled from. As in a list, resourceVersion says how
-// fresh that must be: unset it is the newest, 0 whatever is at hand, anything
-// else not older than that. What proxies of other replicas refuse is among it, unless
-// local=true asks for those of this one. With api=v1 it is also what Envoys of that API
-// would lose, whether or not there are any, for all that this replica knows of proxies.
+// problems answers with what the published configuration could not honour and with
+// the revision that it was compiled from. As in a list, resourceVersion sets how
+// fresh that must be: unset means the newest, 0 means any, and another value means
+// not older than that. The answer includes what proxies of other replicas refuse,
+// unless local=true. With api=v1 it includes what Envoys of that API would lose,
+// whether or not there are any, for all proxies that this replica knows.
 func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, problemParams); err != nil {
@@ -67,16 +67,17 @@ func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, out)
 }
 
-// reported is a Report as it is told.
+// reported is the JSON form of a Report.
 type reported struct {
 	Revision int64     `json:"revision"`
 	Problems diag.List `json:"problems"`
-	// NotLookedAt are kinds of proxies that were too many to find out what they lose.
+	// NotLookedAt counts the kinds of proxies that were not checked because there are
+	// too many.
 	NotLookedAt int `json:"notLookedAt,omitempty"`
 }
 
-// asksV1 reads whether one wants to know what Envoys of the v1 API would lose: the v3
-// API has all that there is to lose.
+// asksV1 reads whether the client asks for what Envoys of the v1 API would lose.
+// The v3 API has all features, so nothing is lost in it.
 func asksV1(q url.Values) (bool, error) {
 	switch api := q.Get("api"); api {
 	case "":
@@ -103,23 +104,23 @@ func (s *Server) problemsOfOthers(w http.ResponseWriter, r *http.Request, q url.
 	return all
 }
 
-// withoutAPI is what is asked of other replicas: the objects are the same there, and
-// what is lost of them is found once.
+// withoutAPI returns the query for other replicas. They have the same objects, so
+// only this replica finds out what is lost of them.
 func withoutAPI(q url.Values) url.Values {
 	q = maps.Clone(q)
 	q.Del("api")
 	return q
 }
 
-// awaitPublished waits until the objects as fresh as wanted, in the sense of
-// store.ReadOptions, have been compiled.
+// awaitPublished waits until the configuration of objects as fresh as atLeast, in
+// the sense of store.ReadOptions, has been compiled.
 func (s *Server) awaitPublished(ctx context.Context, atLeast int64) error {
 	if atLeast == store.Any {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	// A list of nothing brings what is read here up to the revision.
+	// Listing nothing brings the reads of this replica up to the revision.
 	list, err := s.opts.Reads.List(ctx, nothing, store.ListOptions{AtLeast: atLeast})
 	if err == nil {
 		atLeast = cmp.Or(atLeast, list.Revision)
@@ -137,5 +138,5 @@ func (s *Server) awaitPublished(ctx context.Context, atLeast int64) error {
 		wanted, s.opts.Discovery.Revision())}
 }
 
-// nothing is a scope that no object is in, for no namespace has such a name.
+// nothing is a scope without objects, because its namespace has an invalid name.
 var nothing = store.Scope{Kind: schema.Kinds()[0], Namespace: "-"}

@@ -17,20 +17,20 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// followed is a server whose proxies follow the objects that are written.
+// followed is a server whose proxies follow the written objects.
 func followed(t *testing.T) *world {
 	t.Helper()
 	return replica(t, memory.New())
 }
 
-// replica is one of those that follow a store.
+// replica returns one of several replicas over a store.
 func replica(t *testing.T, mem *memory.Store, change ...func(*server.Options)) *world {
 	t.Helper()
 	view := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
 	return replicaOf(t, mem, view, discovery.Options{Source: view, CheckPatience: time.Minute}, change...)
 }
 
-// replicaOf is one with discovery of its own.
+// replicaOf returns a replica with its own discovery.
 func replicaOf(t *testing.T, mem *memory.Store, view *cache.Cache, options discovery.Options, change ...func(*server.Options)) *world {
 	t.Helper()
 	proxies := discovery.New(options)
@@ -46,8 +46,8 @@ func replicaOf(t *testing.T, mem *memory.Store, view *cache.Cache, options disco
 	return w
 }
 
-// TestProblemsOfWhatWasJustWritten: who writes an object and then asks sees
-// what is wrong with it.
+// TestProblemsOfWhatWasJustWritten checks that a client that writes an object and
+// then asks sees its problems.
 func TestProblemsOfWhatWasJustWritten(t *testing.T) {
 	w := followed(t)
 	for i := range 25 {

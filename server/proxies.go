@@ -16,10 +16,10 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// proxiesPath is the list of proxies; below it each one has its own.
+// proxiesPath lists the proxies. Below it each proxy has its own path.
 const proxiesPath = "/apis/" + registryVersion + "/proxies"
 
-// proxy is one with the replica that it is connected to.
+// proxy is a proxy and the replica that it is connected to.
 type proxy struct {
 	discovery.ProxyStatus
 	Replica string `json:"replica,omitempty"`
@@ -27,9 +27,9 @@ type proxy struct {
 
 var proxyParams = params("local", "object")
 
-// proxies answers with all that are connected to any replica, or with local=true
-// to this one. A replica that does not answer is told in a Warning header: its
-// proxies are missing.
+// proxies answers with the proxies connected to any replica, or with local=true to
+// this one. A Warning header names each replica that does not answer, whose proxies
+// are missing.
 func (s *Server) proxies(w http.ResponseWriter, r *http.Request) error {
 	all, err := s.proxiesAsked(w, r, "")
 	if err != nil {
@@ -38,8 +38,8 @@ func (s *Server) proxies(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, all)
 }
 
-// proxy answers with those of one node. There are several when it has several
-// streams, or is known to several replicas.
+// proxy answers with the connections of one node. There are several if it has
+// several streams or is known to several replicas.
 func (s *Server) proxy(w http.ResponseWriter, r *http.Request) error {
 	node := pathParam(r, "node")
 	all, err := s.proxiesAsked(w, r, node)
@@ -52,7 +52,8 @@ func (s *Server) proxy(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, all)
 }
 
-// proxiesAsked are those of a node, "" for all, that a request asks for.
+// proxiesAsked returns the proxies that a request asks for, of one node or, if node
+// is "", of all.
 func (s *Server) proxiesAsked(w http.ResponseWriter, r *http.Request, node string) ([]proxy, error) {
 	q := queryOf(r)
 	if err := checkParams(q, proxyParams); err != nil {
@@ -85,7 +86,7 @@ func (s *Server) proxiesAsked(w http.ResponseWriter, r *http.Request, node strin
 	return all, nil
 }
 
-// objectParam is the object that the proxies asked for are those of, if any.
+// objectParam returns the object whose proxies are asked for, if any.
 func objectParam(q url.Values) ([]diag.Ref, error) {
 	if !q.Has("object") {
 		return nil, nil
@@ -117,7 +118,8 @@ func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, node, o
 	return all
 }
 
-// proxiesAt are those of a node, "" for all, that a replica knows.
+// proxiesAt returns the proxies that a replica knows, of one node or, if node is
+// "", of all.
 func proxiesAt(ctx context.Context, of Replica, node, object string) (found []proxy, err error) {
 	path, q := []string{proxiesPath}, url.Values{}
 	if node != "" {

@@ -23,18 +23,17 @@ import (
 
 var inspectParams = params("resourceVersion", "labels", "local")
 
-// inspected is the head of what is said of one proxy.
+// inspected is the common head of answers about one proxy.
 type inspected struct {
 	Node     string `json:"node"`
 	Revision int64  `json:"revision"`
-	// Known: the proxy has asked the replica that says this.
+	// Known means that the proxy has connected to the replica that answers.
 	Known bool `json:"known"`
 }
 
-// inspect answers what is to be said of the proxy of a path: in the state that the
-// request wants, as the problems do, and by the labels that it says of a proxy that is
-// not known. It is said by the replica that the proxy is connected to, or with
-// local=true by this one.
+// inspect answers a question about the proxy in the path. resourceVersion sets the
+// state, as for problems; labels gives the labels of a proxy that is not known. The
+// replica that the proxy is connected to answers, or with local=true this one.
 func (s *Server) inspect(w http.ResponseWriter, r *http.Request, say func(*discovery.Inspection, inspected) (any, error)) error {
 	q := queryOf(r)
 	atLeast, err := atLeastParam(q)
@@ -75,8 +74,8 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request, say func(*disco
 	return writeJSON(w, r, said)
 }
 
-// notInspected: while nothing is compiled there is nothing to look at, and there may be
-// no room to compile what is asked for.
+// notInspected converts an error of an inspection: nothing is compiled yet, or
+// there is no room to compile what is asked for.
 func notInspected(err error) error {
 	switch {
 	case errors.Is(err, discovery.ErrBadNode):
@@ -87,8 +86,8 @@ func notInspected(err error) error {
 	return err
 }
 
-// saidElsewhere is the answer of the replica that a proxy is connected to; nil when
-// that is this one, or no other one says that it is.
+// saidElsewhere returns the answer of the replica that a proxy is connected to. It
+// returns nil if that is this replica, or if no other replica knows the proxy.
 func (s *Server) saidElsewhere(w http.ResponseWriter, r *http.Request, node string) json.RawMessage {
 	if len(s.opts.Discovery.ProxiesCalled(node)) > 0 {
 		return nil
@@ -108,7 +107,7 @@ func (s *Server) saidElsewhere(w http.ResponseWriter, r *http.Request, node stri
 	return said
 }
 
-// replicaOf is the other replica that a proxy has connected to last, if any.
+// replicaOf returns the other replica that a proxy connected to last, if any.
 func (s *Server) replicaOf(w http.ResponseWriter, r *http.Request, node string) (at Replica) {
 	ctx, cancel := context.WithTimeout(r.Context(), peerTimeout)
 	defer cancel()
@@ -128,9 +127,10 @@ func (s *Server) replicaOf(w http.ResponseWriter, r *http.Request, node string) 
 	return at
 }
 
-// proxyConfig answers what a proxy is told of one type, or of all: Envoy's v3
-// messages, or with summary=true what they come to. A program without a proxy may have the
-// node of the Envoy beside it: what is told to which the transport says.
+// proxyConfig answers with the resources of a proxy of one type or of all types, as
+// Envoy's v3 messages, or with a summary of them if summary=true. A program without
+// a proxy may share the node of the Envoy beside it; transport selects which of the
+// two is meant.
 func (s *Server) proxyConfig(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, append(slices.Clone(inspectParams), "summary", "transport")); err != nil {
@@ -165,7 +165,7 @@ func (s *Server) proxyConfig(w http.ResponseWriter, r *http.Request) error {
 		}
 		return struct {
 			inspected
-			Transport discovery.Transport  `json:"transport"` // that they are spelled for
+			Transport discovery.Transport  `json:"transport"` // that they are encoded for
 			Resources []discovery.Resource `json:"resources"`
 		}{head, i.Over, all}, nil
 	})

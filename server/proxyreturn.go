@@ -7,7 +7,7 @@ import (
 )
 
 // proxyReturn is the time after the start of a replica in which proxies that were
-// connected before may be on their way back to it.
+// connected before may reconnect to it.
 type proxyReturn struct{ started, over time.Time }
 
 func newProxyReturn(lasts time.Duration) proxyReturn {
@@ -15,13 +15,13 @@ func newProxyReturn(lasts time.Duration) proxyReturn {
 	return proxyReturn{now, now.Add(lasts)}
 }
 
-// due reports whether proxies may still come back, to a mesh of these objects. One
-// that is no older than the replica had none.
+// due reports whether proxies may still reconnect, to a mesh of these objects. If
+// all objects are younger than the replica, there were no proxies before.
 func (p proxyReturn) due(objects []*schema.Object) bool {
 	if !time.Now().Before(p.over) {
 		return false
 	}
-	started := p.started.Truncate(time.Second) // A creation has no more.
+	started := p.started.Truncate(time.Second) // A creation time has whole seconds.
 	for _, o := range objects {
 		if o.Meta.CreationTimestamp.Time.Before(started) {
 			return true
@@ -30,7 +30,7 @@ func (p proxyReturn) due(objects []*schema.Object) bool {
 	return false
 }
 
-// awaited is what people read while they may.
+// awaited returns the text for people while proxies may reconnect.
 func (p proxyReturn) awaited() string {
 	return "this replica was started at " + p.started.Format(time.TimeOnly)
 }

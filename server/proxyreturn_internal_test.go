@@ -13,8 +13,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// TestProxyReturnEnds: the proxies of before are not waited for for ever. Then watchers
-// are told, and so are other replicas, though nothing was written and nobody has come.
+// TestProxyReturnEnds checks that the server does not wait forever for earlier
+// proxies. When it stops waiting, watchers and other replicas are notified,
+// although nothing was written and no proxy has connected.
 func TestProxyReturnEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lasts = 30 * time.Second

@@ -12,9 +12,9 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// TestProgrammedAfterARestart: while proxies may be on their way back to a replica, here
-// or at another one, nobody says that an object is programmed because there are none;
-// who has come back counts.
+// TestProgrammedAfterARestart checks that while proxies may reconnect to a replica,
+// this one or another, no object is programmed for lack of proxies. Proxies that
+// have reconnected count.
 func TestProgrammedAfterARestart(t *testing.T) {
 	mem := memory.New()
 	old := replica(t, mem)
@@ -39,7 +39,7 @@ func TestProgrammedAfterARestart(t *testing.T) {
 	}
 }
 
-// untilAfter waits for the next second: times of creation have no more.
+// untilAfter waits for the next second, because creation times have whole seconds.
 func untilAfter(t *testing.T, second time.Time) {
 	t.Helper()
 	select {
@@ -49,7 +49,8 @@ func untilAfter(t *testing.T, second time.Time) {
 	}
 }
 
-// TestProgrammedInANewMesh: who starts on nothing waits for nobody.
+// TestProgrammedInANewMesh checks that a replica which starts with an empty mesh
+// waits for no proxies.
 func TestProgrammedInANewMesh(t *testing.T) {
 	w := replica(t, memory.New(), func(o *server.Options) { o.ProxyReturn = time.Hour })
 	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)

@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/explain"
 )
 
-// proxyRoute explains what becomes of a request, or without a url answers all
-// routes of the proxy.
+// proxyRoute explains what the proxy does with a request. Without a url it answers
+// with all routes of the proxy.
 func (s *Server) proxyRoute(w http.ResponseWriter, r *http.Request) error {
 	request, asked, err := requestOf(queryOf(r))
 	if err != nil {
@@ -27,11 +27,11 @@ func (s *Server) proxyRoute(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// requestOf is the request that a query asks about, if any.
+// requestOf returns the request that a query asks about, if any.
 func requestOf(q url.Values) (request explain.Request, asked bool, err error) {
 	once := url.Values{}
 	for name, values := range q {
-		if name != "header" { // There may be several.
+		if name != "header" { // it may repeat
 			once[name] = values
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Query parameters by verb. Those in the first list are sent by Kubernetes
-// clients with anything and change nothing here.
+// Query parameters by verb. Kubernetes clients send anyParams with any request;
+// pretty has no effect here.
 var (
 	anyParams    = []string{"pretty", "timeout"}
 	getParams    = params("resourceVersion", "includeObject", "freshStatus")
@@ -30,8 +30,8 @@ var (
 
 func params(names ...string) []string { return append(slices.Clone(anyParams), names...) }
 
-// checkURL refuses what would otherwise be passed over: a query that cannot be
-// read, a name in the path that is empty, and a condition on what is not one object.
+// checkURL refuses what would otherwise be ignored: a query that cannot be read, an
+// empty name in the path, and a condition on a request that is not for one object.
 func (s *Server) checkURL(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if slices.Contains(chi.RouteContext(r.Context()).URLParams.Values, "") {
@@ -52,8 +52,8 @@ func (s *Server) checkURL(next http.Handler) http.Handler {
 	})
 }
 
-// checkParams refuses parameters that are unknown or given twice: a typo in a
-// selector must not select everything.
+// checkParams refuses unknown and repeated parameters: a typo in a selector must
+// not select everything.
 func checkParams(q url.Values, allowed []string) error {
 	for name, values := range q {
 		if !slices.Contains(allowed, name) {
@@ -70,7 +70,7 @@ func badParam(q url.Values, name, allowed string) error {
 	return badRequest("query parameter %s: must be %s, found %q", name, allowed, q.Get(name))
 }
 
-// kindNamed is the kind that a field names.
+// kindNamed returns the kind that a field names.
 func kindNamed(field, name string) (*schema.Kind, error) {
 	if kind, ok := schema.KindByName(name); ok {
 		return kind, nil
@@ -78,7 +78,7 @@ func kindNamed(field, name string) (*schema.Kind, error) {
 	return nil, badRequest("%s: there is no kind %q; %s", field, name, schema.Suggest(name, schema.KindNames(), "there are"))
 }
 
-// given is a parameter, nil where there is none.
+// given returns a parameter, or nil if it is missing.
 func given(q url.Values, name string) *string {
 	if !q.Has(name) {
 		return nil
@@ -86,8 +86,8 @@ func given(q url.Values, name string) *string {
 	return &q[name][0]
 }
 
-// checkFilled refuses parameters that are given and empty, where without them more
-// would be done than with them: a variable that nobody has set is no wish for that.
+// checkFilled refuses empty parameters whose absence would widen the effect of the
+// request: an unset variable must not do that.
 func checkFilled(q url.Values, names ...string) error {
 	for _, name := range names {
 		if q.Has(name) && q.Get(name) == "" {
@@ -119,7 +119,7 @@ func durationParam(q url.Values, name string, unset time.Duration) (time.Duratio
 	return d, nil
 }
 
-// countParam reads a number that is not negative; 0 when unset.
+// countParam reads a number that is not negative; 0 if unset.
 func countParam(q url.Values, name string) (int64, error) {
 	if q.Get(name) == "" {
 		return 0, nil
@@ -131,7 +131,7 @@ func countParam(q url.Values, name string) (int64, error) {
 	return n, nil
 }
 
-// choiceParam reads one of some words; "" when unset.
+// choiceParam reads one of several words; "" if unset.
 func choiceParam(q url.Values, name string, choices ...string) (string, error) {
 	value := q.Get(name)
 	if value == "" || slices.Contains(choices, value) {
@@ -140,9 +140,9 @@ func choiceParam(q url.Values, name string, choices ...string) (string, error) {
 	return "", badParam(q, name, "one of "+strings.Join(choices, ", "))
 }
 
-// atLeastParam turns a resourceVersion into the freshness it asks for, by the
-// Kubernetes rules: unset is the newest, "0" is whatever is at hand, anything
-// else is not older than that.
+// atLeastParam converts a resourceVersion to the freshness that it asks for, by the
+// Kubernetes rules: unset means the newest, "0" means any, another value means not
+// older than that.
 func atLeastParam(q url.Values) (int64, error) {
 	n, err := countParam(q, "resourceVersion")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/server"
 )
 
-// TestURLsThatSayTooLittle: what is empty or cannot be read in a URL must not
-// come to mean "all" or "the default".
+// TestURLsThatSayTooLittle checks that empty or unreadable parts of a URL do not
+// mean "all" or "the default".
 func TestURLsThatSayTooLittle(t *testing.T) {
 	w := start(t)
 	w.create("reviews")
@@ -41,8 +41,8 @@ func TestURLsThatSayTooLittle(t *testing.T) {
 	}
 }
 
-// TestRevisionThatNeverComes: a read waits for it, but not as long as for
-// everything else.
+// TestRevisionThatNeverComes checks that a read waits for its revision, but not as
+// long as for everything else.
 func TestRevisionThatNeverComes(t *testing.T) {
 	w := start(t, func(o *server.Options) {
 		o.RevisionTimeout, o.RequestTimeout = 10*time.Millisecond, time.Hour
@@ -56,7 +56,7 @@ func TestRevisionThatNeverComes(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotJSON: what cannot be read is said in our words.
+// TestWhatIsNotJSON checks the errors for unreadable bodies.
 func TestWhatIsNotJSON(t *testing.T) {
 	w := start(t)
 	w.create("reviews")

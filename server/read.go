@@ -74,11 +74,10 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 	return k.writeList(w, r, f, list)
 }
 
-// waiting bounds a read that asks for a revision, which may be one that never
-// comes.
+// waiting bounds a read that asks for a revision, which may never come.
 func (k *resource) waiting(ctx context.Context, atLeast int64) (context.Context, context.CancelFunc) {
 	if atLeast > 0 {
 		return context.WithTimeout(ctx, k.opts.RevisionTimeout)
 	}
-	return ctx, func() {} // Whoever handles the request bounds it.
+	return ctx, func() {} // The caller's handler bounds it.
 }

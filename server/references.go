@@ -7,13 +7,13 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// referencesPath is where one asks what an object names, and what names it.
+// referencesPath lists what an object names and what names it.
 const referencesPath = "/apis/" + registryVersion + "/references"
 
 var referenceParams = params("object", "resourceVersion")
 
-// references answers by the objects that the published configuration was compiled
-// from, which are as fresh as in problems.
+// references answers from the objects that the published configuration was compiled
+// from. They are as fresh as in problems.
 func (s *Server) references(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, referenceParams); err != nil {
@@ -41,6 +41,6 @@ func (s *Server) references(w http.ResponseWriter, r *http.Request) error {
 }
 
 type referencesAnswer struct {
-	Revision int64 `json:"revision"` // that they are of
+	Revision int64 `json:"revision"` // of the objects
 	diag.References
 }

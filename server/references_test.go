@@ -9,7 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/internal/simulated"
 )
 
-// TestReferencesOfWhatWasJustWritten: who writes an object and then asks sees it.
+// TestReferencesOfWhatWasJustWritten checks that a client that writes an object and
+// then asks sees it.
 func TestReferencesOfWhatWasJustWritten(t *testing.T) {
 	w := followed(t)
 	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)

@@ -14,10 +14,10 @@ import (
 // resource answers the URLs of one kind.
 type resource struct {
 	*Server
-	kind *schema.Kind // nil where there are several
+	kind *schema.Kind // nil if there are several
 }
 
-// typeMeta is how objects of the resource are called.
+// typeMeta returns the kind and apiVersion of the resource's objects.
 func (k *resource) typeMeta() metav1.TypeMeta {
 	if k.kind == nil {
 		return metav1.TypeMeta{Kind: "Object", APIVersion: registryVersion}
@@ -25,8 +25,8 @@ func (k *resource) typeMeta() metav1.TypeMeta {
 	return metav1.TypeMeta{Kind: k.kind.Kind, APIVersion: k.kind.APIVersion()}
 }
 
-// target is the object that a URL names; in the URL of a collection the name,
-// or name and namespace, are empty.
+// target returns the object that a URL names. The name, or the name and the
+// namespace, are empty in the URL of a collection.
 func (k *resource) target(r *http.Request) schema.Key {
 	return schema.Key{Kind: k.kind.Kind, Namespace: pathParam(r, "namespace"), Name: pathParam(r, "name")}
 }
@@ -35,9 +35,8 @@ func (k *resource) scope(r *http.Request) store.Scope {
 	return store.Scope{Kind: k.kind, Namespace: pathParam(r, "namespace")}
 }
 
-// pathParam is a part of the path in plain text. The router leaves it escaped
-// when the client escaped more than it had to; what is no valid escape stands
-// for itself.
+// pathParam returns a part of the path, unescaped. The router leaves it escaped if
+// the client escaped more than necessary. An invalid escape is kept as it is.
 func pathParam(r *http.Request, name string) string {
 	part := chi.URLParam(r, name)
 	if plain, err := url.PathUnescape(part); err == nil && r.URL.RawPath != "" {
@@ -46,7 +45,7 @@ func pathParam(r *http.Request, name string) string {
 	return part
 }
 
-// listOrWatch is one URL with two answers; only one of them has a deadline.
+// listOrWatch answers the one URL of lists and watches. Only lists have a deadline.
 func (k *resource) listOrWatch(w http.ResponseWriter, r *http.Request) {
 	watch, err := boolParam(queryOf(r), "watch")
 	switch {
@@ -65,7 +64,7 @@ func errNoHead() error {
 	return badRequest("watch: all of a watch is in its body, which HEAD does not want; send GET")
 }
 
-// path is the URL of an object.
+// path returns the URL of an object.
 func path(o *schema.Object) string {
 	return "/apis/" + o.Kind.APIVersion() + "/namespaces/" + o.Meta.Namespace + "/" + o.Kind.Plural + "/" + o.Meta.Name
 }

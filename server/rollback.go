@@ -15,26 +15,27 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// rollbacksPath takes what shall be as it was at a revision.
+// rollbacksPath accepts rollbacks.
 const rollbacksPath = "/apis/" + registryVersion + "/rollbacks"
 
 var rollbackParams = params("dryRun", "fieldManager")
 
-// rollback is the body of a POST: what shall be as it was at a revision.
+// rollback is the body of a POST. It names what to restore to its state at a
+// revision.
 type rollback struct {
 	metav1.TypeMeta `json:",inline"`
 	Revision        writtenRevision `json:"revision"`
 	Kind            *string         `json:"kind,omitempty"`
 	Namespace       *string         `json:"namespace"`
 	Name            *string         `json:"name,omitempty"`
-	// Steps asks for one step, the first or that of Continue, and not for all in one
-	// transaction.
+	// Steps asks for one step, the first or the one that Continue names, instead of a
+	// whole rollback in one transaction.
 	Steps    bool   `json:"steps,omitempty"`
 	Continue string `json:"continue,omitempty"`
 }
 
-// writtenRevision is a number in a body, or the text that a resourceVersion is in
-// objects and in histories.
+// writtenRevision is a revision in a body: a number, or a string like the
+// resourceVersion in objects and histories.
 type writtenRevision int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -47,8 +48,8 @@ func (n *writtenRevision) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// rollback answers POST: it undoes what has changed in an object, or a namespace,
-// since a revision.
+// rollback answers POST. It undoes the changes of an object or a namespace since a
+// revision.
 func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, rollbackParams); err != nil {
@@ -82,8 +83,8 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 	return s.rollBackAtOnce(w, r, writes, scope, int64(asked.Revision))
 }
 
-// rollBackAtOnce is one transaction. It fails, and does nothing, if somebody changes
-// one of the objects meanwhile.
+// rollBackAtOnce rolls back in one transaction. It fails and changes nothing if
+// somebody changes one of the objects meanwhile.
 func (s *Server) rollBackAtOnce(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, revision int64) error {
 	p, err := s.survey(r.Context(), scope, store.ChangesOptions{Since: revision}, noBound)
 	switch {
@@ -100,21 +101,22 @@ func (s *Server) rollBackAtOnce(w http.ResponseWriter, r *http.Request, writes s
 	return s.transact(w, r, writes, p.ops, nil)
 }
 
-// surveyed is what a rollback has to do.
+// surveyed is the work of a rollback.
 type surveyed struct {
 	count, bytes int
-	// ops are nil if they do not fit into one transaction.
+	// ops is nil if the operations do not fit into one transaction.
 	ops  []store.Op
 	lost []store.Difference
-	// rest is where the survey ended before its end, and else has no key.
+	// rest is where an incomplete survey goes on. It has no key if the survey is
+	// complete.
 	rest store.ChangesOptions
 }
 
-// noBound is a survey to its end.
+// noBound is the bound of a complete survey.
 const noBound = -1
 
-// survey compares a scope with a revision, but no more than so many objects. It keeps
-// the operations of one transaction at most.
+// survey compares a scope with a revision, up to about bound objects. It keeps the
+// operations only if one transaction can hold them.
 func (s *Server) survey(ctx context.Context, scope store.Scope, opts store.ChangesOptions, bound int) (*surveyed, error) {
 	p, compared := &surveyed{ops: []store.Op{}}, 0
 	var err error
@@ -144,7 +146,7 @@ func (s *Server) survey(ctx context.Context, scope store.Scope, opts store.Chang
 	}
 }
 
-// note counts a difference that is to be undone.
+// note counts a difference that the rollback must undo.
 func (s *Server) note(p *surveyed, d store.Difference) error {
 	op, ok, err := d.Undo()
 	if err != nil || !ok {
@@ -161,7 +163,7 @@ func (s *Server) note(p *surveyed, d store.Difference) error {
 	return nil
 }
 
-// sizeOf is the length of the object of an operation, in bytes of JSON.
+// sizeOf returns the length of an operation's object as JSON, in bytes.
 func sizeOf(op store.Op) int {
 	if op.Object == nil {
 		return 0
@@ -169,7 +171,7 @@ func sizeOf(op store.Op) int {
 	return len(op.Object.JSON())
 }
 
-// sortOps puts operations in the order of Historian.Changes.
+// sortOps sorts operations in the order of Historian.Changes.
 func sortOps(ops []store.Op) {
 	slices.SortFunc(ops, func(a, b store.Op) int {
 		x, y := a.Target(), b.Target()

@@ -19,15 +19,15 @@ import (
 const (
 	// comparedAtOnce is how many objects are read at a time to be compared.
 	comparedAtOnce = 500
-	// comparedPerStep is how many objects are compared for one answer at most,
-	// whether anything is to be done for them or not.
+	// comparedPerStep is how many objects are compared for one answer at most, changed
+	// or not.
 	comparedPerStep = 5000
-	// stepBytes bounds the objects of one step in bytes of JSON: the one that exceeds
-	// it is the last.
+	// stepBytes bounds the objects of one step, in bytes of JSON. The object that
+	// exceeds it is the last of its step.
 	stepBytes = 2 << 20
 )
 
-// undone is an object that a step leaves as it is, and why.
+// undone is an object that a step leaves as it is, and the reason.
 type undone struct {
 	Kind      string              `json:"kind"`
 	Namespace string              `json:"namespace"`
@@ -41,25 +41,25 @@ func undoneBecause(key schema.Key, err error) undone {
 	return undone{key.Kind, key.Namespace, key.Name, status.Reason, status.Message}
 }
 
-// stepToken is where a rollback in steps goes on. Clients take it as it is. One that
-// somebody makes up can do no more than another rollback.
+// stepToken is the position at which a rollback in steps goes on. It is opaque to
+// clients. A forged token can do no more than another rollback.
 type stepToken struct {
 	Version int   `json:"v"`
 	Since   int64 `json:"since"`
-	// Began is the newest revision when the rollback began: objects that others
-	// changed since then are left as they are.
+	// Began is the newest revision at the beginning of the rollback. Objects that
+	// others have changed since then are left as they are.
 	Began int64 `json:"began"`
-	// Pass counts those of the rollback from 1 on; in 0 objects are counted.
+	// Pass counts the passes of the rollback from 1. Objects are counted in pass 0.
 	Pass int `json:"pass"`
-	// Namespace and Name, and in pass 0 Kind, are the last object that was looked at.
+	// Namespace and Name, and Kind in pass 0, name the last object that was examined.
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"ns,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Left is how many of the objects that were counted are still to be changed.
+	// Left is the number of counted objects that are still to be changed.
 	Left int `json:"left"`
 }
 
-// maxStepToken bounds a token: far more than the longest names take.
+// maxStepToken bounds a token. It is far more than the longest names need.
 const maxStepToken = 2048
 
 const stepTokenVersion = 1
@@ -67,7 +67,7 @@ const stepTokenVersion = 1
 func (t stepToken) text() string {
 	text, err := json.Marshal(t)
 	if err != nil {
-		panic(err) // Numbers and strings can be encoded.
+		panic(err) // Numbers and strings always encode.
 	}
 	return base64.RawURLEncoding.EncodeToString(text)
 }
@@ -76,13 +76,13 @@ func (t stepToken) after() schema.Key {
 	return schema.Key{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
 }
 
-// at is the token behind an object.
+// at returns the token after an object.
 func (t stepToken) at(key schema.Key) stepToken {
 	t.Kind, t.Namespace, t.Name = key.Kind, key.Namespace, key.Name
 	return t
 }
 
-// readStepToken reads a token for a rollback to a revision.
+// readStepToken reads a token of a rollback to a revision.
 func readStepToken(text string, revision int64) (stepToken, error) {
 	var t stepToken
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
@@ -98,34 +98,35 @@ func readStepToken(text string, revision int64) (stepToken, error) {
 	return t, nil
 }
 
-// stepping is one step of a rollback on its way.
+// stepping is a step in progress.
 type stepping struct {
 	server *Server
 	scope  store.Scope
 	passes []pass
-	now    stepToken // behind what was looked at
-	left   int       // of the objects that may be compared
+	now    stepToken // after the objects examined
+	left   int       // objects that may still be compared
 
 	steps  []plannedStep
 	bytes  int
 	undone []leftOut
 }
 
-// plannedStep is an operation, and the token behind its object.
+// plannedStep is an operation and the token after its object.
 type plannedStep struct {
 	op store.Op
 	at stepToken
 }
 
-// leftOut is an object that is left as it is, and how many operations precede it.
+// leftOut is an object that is left as it is, and the number of operations before
+// it.
 type leftOut struct {
 	undone
 	before int
 }
 
-// rollBackStep does one step of a rollback: it first counts what is to be done, which
-// may take several answers, and does it at once if it fits into one transaction. Else
-// each step is a transaction of its own.
+// rollBackStep does one step of a rollback. It first counts the changes, which may
+// take several answers. If one transaction can hold all of them, it does them at
+// once; otherwise each step is a transaction of its own.
 func (s *Server) rollBackStep(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, asked rollback) error {
 	at, err := s.stepOf(r.Context(), asked)
 	if err != nil {
@@ -145,8 +146,8 @@ func (s *Server) stepOf(ctx context.Context, asked rollback) (stepToken, error) 
 	return stepToken{Version: stepTokenVersion, Since: int64(asked.Revision), Began: began}, err
 }
 
-// beginRollback counts. So an object of which it is not known what it was is found
-// before anything is done.
+// beginRollback counts the changes. That finds objects whose earlier state is
+// unknown before anything is changed.
 func (s *Server) beginRollback(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, at stepToken, first bool) error {
 	p, err := s.survey(r.Context(), scope, store.ChangesOptions{Since: at.Since, After: at.after()}, comparedPerStep)
 	if err != nil {
@@ -183,7 +184,8 @@ func (s *Server) beginRollback(w http.ResponseWriter, r *http.Request, writes st
 	return writeJSON(w, r, answer)
 }
 
-// goesOn says where, and how many objects are left as far as they were counted.
+// goesOn sets the token of the next step, and how many of the objects counted so
+// far are left.
 func (a *transactionResult) goesOn(at stepToken) {
 	left := int64(at.Left)
 	a.Metadata.Continue, a.Metadata.RemainingItemCount = at.text(), &left
@@ -213,15 +215,15 @@ func (s *Server) continueRollback(w http.ResponseWriter, r *http.Request, writes
 	return writeJSON(w, r, answer)
 }
 
-// pass goes over the objects of a kind and does what is to be done for some: writes
-// those of a rank, or deletes them.
+// pass is one run over the objects of a kind. It writes those of a rank, or deletes
+// them.
 type pass struct {
 	schema.KindRank
 	deletes bool
 }
 
-// passesOf are those of a scope: objects are written before those that refer to them,
-// and deleted after them.
+// passesOf returns the passes of a scope. Objects are written before the objects
+// that refer to them, and deleted after them.
 func passesOf(scope store.Scope) []pass {
 	var writes, deletes []pass
 	for _, of := range schema.ReferenceOrder() {
@@ -233,19 +235,19 @@ func passesOf(scope store.Scope) []pass {
 	return append(writes, deletes...)
 }
 
-// has reports whether the pass is the one for a difference.
+// has reports whether the pass handles a difference.
 func (p pass) has(d store.Difference) bool {
 	if p.deletes != (d.Then == nil) {
 		return false
 	}
 	obj := cmp.Or(d.Then, d.Now)
-	if obj == nil { // A value that cannot be read has no other rank than its kind.
+	if obj == nil { // An unreadable value has the first rank of its kind.
 		return p.Rank == p.Kind.ReferenceRanks()[0]
 	}
 	return schema.ReferenceRank(obj) == p.Rank
 }
 
-// plan looks for operations until there are enough for a step.
+// plan looks for operations until a step has enough.
 func (st *stepping) plan(ctx context.Context) error {
 	for st.now.Pass <= len(st.passes) && st.left > 0 {
 		p := st.passes[st.now.Pass-1]
@@ -300,8 +302,9 @@ func (st *stepping) leave(key schema.Key, err error) {
 	st.undone = append(st.undone, leftOut{undoneBecause(key, err), len(st.steps)})
 }
 
-// do does as many operations as can be done together. One that the store refuses ends
-// the step before it, and if it is the first it is left out.
+// do performs as many operations as one transaction accepts. An operation that the
+// store refuses ends the step before it. If it is the first one, its object is left
+// out.
 func (st *stepping) do(ctx context.Context, writes store.Interface) ([]store.Op, []*schema.Object, error) {
 	for len(st.steps) > 0 {
 		ops := make([]store.Op, len(st.steps))
@@ -328,7 +331,7 @@ func (st *stepping) do(ctx context.Context, writes store.Interface) ([]store.Op,
 	return nil, nil, nil
 }
 
-// cut keeps the first operations of a step, and what was left out before them.
+// cut keeps the first n operations of a step and the objects left out before them.
 func (st *stepping) cut(n int) {
 	st.steps = st.steps[:n]
 	st.undone = slices.DeleteFunc(st.undone, func(u leftOut) bool { return u.before >= max(n, 1) })
@@ -337,8 +340,8 @@ func (st *stepping) cut(n int) {
 	}
 }
 
-// lessOf is how many operations may do where so many were refused; ok is false if
-// fewer would be refused too.
+// lessOf returns how many operations to try after the store has refused ops
+// operations. ok is false if fewer would fail too.
 func lessOf(err error, ops int) (n int, ok bool) {
 	var e *store.Error
 	if !errors.As(err, &e) {

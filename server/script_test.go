@@ -24,7 +24,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// TestCurl walks the API with nothing but curl.
+// TestCurl uses the API with nothing but curl.
 func TestCurl(t *testing.T) {
 	withTool(t, "curl")
 	runScripts(t, "testdata/script/curl")
@@ -36,8 +36,8 @@ func TestKubectl(t *testing.T) {
 	runScripts(t, "testdata/script/kubectl")
 }
 
-// TestKubectlSeesStatus: so too where objects have a status, in a server that the
-// scripts share.
+// TestKubectlSeesStatus does so where objects have a status, with one server for
+// all scripts.
 func TestKubectlSeesStatus(t *testing.T) {
 	withTool(t, "kubectl")
 	url := startWhole(t)
@@ -63,7 +63,7 @@ func runScripts(t *testing.T, dir string) {
 	})
 }
 
-// runScriptsAt gives every script the server whose URL it is told.
+// runScriptsAt gives every script the server whose URL at returns.
 func runScriptsAt(t *testing.T, dir string, at func(*testscript.Env) string) {
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
@@ -80,7 +80,7 @@ func runScriptsAt(t *testing.T, dir string, at func(*testscript.Env) string) {
 	})
 }
 
-// watched is "watched N": it waits until so many watches run.
+// watched implements "watched N": it waits until N watches run.
 func watched(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: watched N")
@@ -94,7 +94,8 @@ func watched(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// until is "until FILE REGEXP": it waits until a file that somebody writes has it.
+// until implements "until FILE REGEXP": it waits until a file that another process
+// writes matches.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: until FILE REGEXP")
@@ -106,11 +107,11 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 		if err != nil && !os.IsNotExist(err) {
 			ts.Check(err)
 		}
-		time.Sleep(10 * time.Millisecond) // Between two looks.
+		time.Sleep(10 * time.Millisecond) // between two looks
 	}
 }
 
-// curl is "curl CODE ARG…": it runs the real curl, and fails when the server
+// curl implements "curl CODE ARG…": it runs the real curl, and fails if the server
 // answers with another status code. The body goes to stdout.
 func curl(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -124,8 +125,8 @@ func curl(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprint(ts.Stdout(), body)
 }
 
-// field is "field NAME JSONPATH [VALUE]": it puts a field of the JSON or YAML
-// on stdout into a variable, and compares it with the value, if there is one.
+// field implements "field NAME JSONPATH [VALUE]": it stores a field of the JSON or
+// YAML on stdout in a variable, and compares it with the value, if there is one.
 func field(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {
 		ts.Fatalf("usage: field NAME JSONPATH [VALUE]")

@@ -19,14 +19,14 @@ import (
 
 const secretsPath = "/apis/registry.istio.io/v1/namespaces/default/secrets"
 
-// edge is a Gateway whose router is told the Secret a.
+// edge is a Gateway whose router receives the Secret a.
 const edge = `{"apiVersion":"networking.istio.io/v1","kind":"Gateway","metadata":{"name":"edge"},"spec":{"servers":[
 {"port":{"number":443,"name":"https","protocol":"HTTPS"},"hosts":["*"],"tls":{"mode":"SIMPLE","credentialName":"a"}}]}}`
 
 const bound = `{"apiVersion":"networking.istio.io/v1","kind":"VirtualService","metadata":{"name":"web"},"spec":{"hosts":["a.example"],"gateways":["edge"],
 "http":[{"directResponse":{"status":204}}]}}`
 
-// TestNobodyReadsAKeyBack asks in every way there is, of every output.
+// TestNobodyReadsAKeyBack searches every output of every request for a key.
 func TestNobodyReadsAKeyBack(t *testing.T) {
 	w := replica(t, memory.New())
 	authority := selfsigned.NewAuthority(t, t.TempDir())
@@ -80,14 +80,14 @@ func TestNobodyReadsAKeyBack(t *testing.T) {
 		}
 		ask(http.StatusOK, "GET", secretsPath+"?includeObject=Object", "", "Accept: "+accept)
 	}
-	// What was read is written, with a change, and keeps the key.
+	// Writing the answer of a read, with a change, keeps the key.
 	ask(http.StatusOK, "PUT", secretsPath+"/a", strings.Replace(shown, `"name":"a"`, `"name":"a","labels":{"b":"c"}`, 1))
 	ask(http.StatusOK, "PATCH", secretsPath+"/a", `{"metadata":{"labels":{"d":"e"}}}`, merge)
 	ask(http.StatusOK, "PATCH", secretsPath+"/a", `[{"op":"add","path":"/metadata/labels/f","value":"g"}]`, list)
 	if again := read(); !strings.Contains(again, `"generation":1`) {
 		t.Errorf("the key is another one: %s", again)
 	}
-	// What does not fit is refused, and nothing of it told.
+	// An invalid key is refused, and the error repeats nothing of it.
 	quoted, err := json.Marshal(newKey)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestNobodyReadsAKeyBack(t *testing.T) {
 	}
 	ask(http.StatusOK, "GET", "/debug/problems", "")
 	ask(http.StatusOK, "GET", "/metrics", "")
-	// A proxy is sent it over the socket, and only one whose configuration refers to it.
+	// A proxy receives it over the socket, but only if its configuration refers to it.
 	private := w.private()
 	poll := func(node, names string) string {
 		return private.want(http.StatusOK, "POST", "/v3/discovery:secrets", `{"node":{"id":"`+node+`"},"resource_names":[`+names+`]}`, asJSON).text
@@ -124,7 +124,7 @@ func TestNobodyReadsAKeyBack(t *testing.T) {
 			t.Errorf("told to whom it does not concern: %s", text)
 		}
 	}
-	// What it was is shown with marks, and comes back with its key.
+	// An earlier version is shown with marks, and a rollback restores its key.
 	_, after, _ := strings.Cut(shown, `"resourceVersion":"`)
 	first, _, _ := strings.Cut(after, `"`)
 	if text := ask(http.StatusOK, "GET", secretsPath+"/a/history", ""); strings.Count(text, `"privateKey":"(kept: sha256:`) < 4 {
@@ -147,7 +147,8 @@ func TestNobodyReadsAKeyBack(t *testing.T) {
 	ask(http.StatusUnprocessableEntity, "POST", secretsPath, shown)
 }
 
-// private is a server with the same proxies, asked over its private listener.
+// private returns a server with the same proxies, which is asked over its private
+// listener.
 func (w *world) private() *world {
 	w.Helper()
 	dir, err := os.MkdirTemp("", "")
@@ -182,9 +183,10 @@ func (w *world) private() *world {
 	return &out
 }
 
-// TestKeysWithheldFromPolls: a proxy that polls over TCP is not sent a private key, its
-// status and the objects behind the key say so, and all else is as it was. Over the
-// socket it is sent the key, and nothing is held against it any more.
+// TestKeysWithheldFromPolls checks that a proxy which polls over TCP receives no
+// private key, that its status and the objects behind the key say so, and that
+// nothing else changes. Over the socket it receives the key, and the conditions
+// clear.
 func TestKeysWithheldFromPolls(t *testing.T) {
 	w := replica(t, memory.New())
 	authority := selfsigned.NewAuthority(t, t.TempDir())
@@ -270,7 +272,7 @@ func TestKeysWithheldFromPolls(t *testing.T) {
 // declared is a service at the host of the VirtualServices.
 const declared = `{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"a"},"spec":{"hosts":["a.example"],"ports":[{"number":80,"name":"http","protocol":"HTTP"}],"resolution":"DNS"}}`
 
-// until looks again and again, until what it sees is as it should be.
+// until looks repeatedly until it sees what it should.
 func (w *world) until(what string, look func() (seen string, done bool)) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// selectedStore is what a client knows that follows a selection by watches that
-// are cut off at any place.
+// selectedStore is the state of a client that follows a selection by watches, which
+// are cut off at arbitrary places.
 type selectedStore struct {
 	w        *world
 	query    string
@@ -21,8 +21,7 @@ type selectedStore struct {
 	objects  map[string]bool
 }
 
-// take reads one event, and complains of one that does not follow from what is
-// known.
+// take reads one event, and reports an error if it does not follow from the state.
 func (s *selectedStore) take() {
 	s.w.Helper()
 	if s.watch == nil {
@@ -62,8 +61,9 @@ func (s *selectedStore) names() []string {
 	return names
 }
 
-// TestSelectedStoreEqualsList: whatever happens to objects, and wherever watches
-// break, what follows from the events is the list of what is selected.
+// TestSelectedStoreEqualsList checks that the state which follows from the events
+// is the list of the selected objects, whatever happens to objects and wherever
+// watches break.
 func TestSelectedStoreEqualsList(t *testing.T) {
 	w := start(t)
 	random := rand.New(rand.NewPCG(1, 2))

@@ -10,18 +10,18 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// selection is the part of a scope that a client describes by selectors.
+// selection is the part of a scope that a client's selectors describe.
 type selection struct {
-	kinds  []*schema.Kind // nil for all of the scope
+	kinds  []*schema.Kind // nil for all kinds of the scope
 	labels labels.Selector
 	fields schema.FieldSelector
 }
 
-// Bounds of selectors, which every object and every change that a watch sees is
-// held against.
+// Bounds of selectors. Every object, and every change that a watch sees, is matched
+// against them.
 const (
 	maxRequirements = 100
-	maxValues       = 1000 // of all requirements
+	maxValues       = 1000 // of all requirements together
 )
 
 func (k *resource) selection(q url.Values) (selection, error) {
@@ -56,8 +56,8 @@ func (s selection) matches(o *schema.Object) bool {
 		s.labels.Matches(labels.Set(o.Meta.Labels)) && s.fields.Matches(o)
 }
 
-// narrow puts what the selectors say about names into the scope, so that the
-// store need not look at the rest.
+// narrow adds the names that the selectors require to the scope, so that the store
+// need not examine the rest.
 func (s selection) narrow(scope store.Scope) store.Scope {
 	if ns := s.fields.Exact(schema.FieldNamespace); ns != "" && scope.Namespace == "" {
 		scope.Namespace = ns
@@ -68,8 +68,7 @@ func (s selection) narrow(scope store.Scope) store.Scope {
 	return scope
 }
 
-// from keeps the selected items. The list given may be shared and stays as it
-// is.
+// from returns the selected items. It does not change list, which may be shared.
 func (s selection) from(list *store.List) *store.List {
 	if s.all() {
 		return list
@@ -83,11 +82,10 @@ func (s selection) from(list *store.List) *store.List {
 	return &store.List{Revision: list.Revision, Items: kept}
 }
 
-// event is how a change looks to somebody who sees only the selected objects:
-// one that leaves the selection is deleted to them, one that enters it is
-// added. When the store does not know the state before, the change is passed
-// on as MODIFIED or DELETED, which a client that never saw the object can
-// take.
+// event returns a change as it looks to a client that sees only the selected
+// objects: an object that leaves the selection is deleted, one that enters it is
+// added. If the store does not know the state before, event passes the change on as
+// MODIFIED or DELETED, which a client accepts for an object that it has never seen.
 func (s selection) event(e store.Event) (store.Event, bool) {
 	now := s.matches(e.Object)
 	if e.Type != store.Modified {
@@ -105,8 +103,8 @@ func (s selection) event(e store.Event) (store.Event, bool) {
 	return e, false
 }
 
-// events are those of a revision that somebody sees who sees only the selected
-// objects.
+// events returns the events of a revision that a client sees who sees only the
+// selected objects.
 func (s selection) events(all []store.Event) []store.Event {
 	if s.all() {
 		return all
@@ -120,8 +118,8 @@ func (s selection) events(all []store.Event) []store.Event {
 	return seen
 }
 
-// lastSeen is the last selected state of an object, at the revision of the
-// change that took it out of the selection.
+// lastSeen returns the last selected state of an object, at the revision of the
+// change that removed it from the selection.
 func lastSeen(e store.Event) *schema.Object {
 	if e.Previous == nil {
 		return e.Object

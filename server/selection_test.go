@@ -21,7 +21,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// selectable are objects that fields are to find, by kind and name.
+// selectable are objects for field selectors to find, by kind and name.
 var selectable = []string{
 	`{kind: RouteRule, apiVersion: config.istio.io/v1alpha2, metadata: {name: a}, spec: {destination: {name: reviews}}}`,
 	`{kind: RouteRule, apiVersion: config.istio.io/v1alpha2, metadata: {name: b}, spec: {destination: {service: "*.example.com"}}}`,
@@ -51,8 +51,8 @@ func kindIn(text string) string {
 	return kind
 }
 
-// TestFieldSelectors: every field of every kind finds what has the value, and
-// with != what has not.
+// TestFieldSelectors checks for every field of every kind that it selects the
+// objects with the value, and with != the others.
 func TestFieldSelectors(t *testing.T) {
 	w := start(t)
 	for _, text := range selectable {
@@ -108,7 +108,7 @@ func TestFieldSelectors(t *testing.T) {
 	}
 }
 
-// TestLabelSelectors: all that a set-based selector can say.
+// TestLabelSelectors checks all forms of a set-based selector.
 func TestLabelSelectors(t *testing.T) {
 	w := start(t)
 	w.create("a", `labels: {team: red, tier: "1"}`)
@@ -143,16 +143,16 @@ func (w *world) names(path, param, selector string) []string {
 
 const ofReviews = "&fieldSelector=spec.destination.name%3Dreviews"
 
-// other is rule for another destination.
+// other creates a rule for another destination.
 func (w *world) other(name string) object {
 	w.Helper()
 	text := strings.Replace(rule(name, 50), "name: reviews", "name: ratings", 1)
 	return w.want(http.StatusOK, "PUT", rulesPath+"/"+name, text, asYAML).object(w.T)
 }
 
-// TestWatchFields: an object that moves into the selection is added to it, and
-// one that moves out is deleted, in a stream that runs on as in one that is taken
-// up at any place between, and in one that begins with the state.
+// TestWatchFields checks that an object which moves into the selection is added,
+// and one that moves out is deleted: in one stream, in a stream resumed at any
+// place, and in one that begins with the state.
 func TestWatchFields(t *testing.T) {
 	w := start(t)
 	begin := w.create("a")
@@ -175,8 +175,8 @@ func TestWatchFields(t *testing.T) {
 	w.watch(ofReviews + stateFirst).want("BOOKMARK")
 }
 
-// TestMovedOut: who sees an object go out of the selection sees it as it was in
-// it, at the revision of the change, so that they can go on from there.
+// TestMovedOut checks that an object that leaves the selection is shown as it was
+// in it, at the revision of the change, so that clients can resume from there.
 func TestMovedOut(t *testing.T) {
 	w := start(t)
 	w.create("a")
@@ -189,8 +189,8 @@ func TestMovedOut(t *testing.T) {
 	}
 }
 
-// TestBadSelectors: what cannot be selected by is said, with what can be, and no
-// selector costs what it likes.
+// TestBadSelectors checks that errors name the valid fields, and that the cost of
+// selectors is bounded.
 func TestBadSelectors(t *testing.T) {
 	w := start(t)
 	values := "v0"
@@ -220,7 +220,7 @@ func TestBadSelectors(t *testing.T) {
 	}
 }
 
-// TestSelectableFieldsAreDocumented holds the table of docs/api.md against the
+// TestSelectableFieldsAreDocumented compares the table of docs/api.md with the
 // kinds.
 func TestSelectableFieldsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/api.md")
@@ -238,7 +238,7 @@ func TestSelectableFieldsAreDocumented(t *testing.T) {
 	}
 }
 
-// FuzzSelectors: whatever a selector says, it is used or refused.
+// FuzzSelectors checks that any selector is used or refused.
 func FuzzSelectors(f *testing.F) {
 	f.Add("team in (red,blue)", "metadata.name!=a")
 	f.Add("!x,y>1", `spec.destination.name=a\,b`)

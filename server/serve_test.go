@@ -20,8 +20,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// serve runs the real Serve and returns its world, its address and what stops
-// it and gives its end.
+// serve runs the real Serve. stop stops it and returns its error.
 func serve(t *testing.T, change func(*server.Options)) (w *world, addr string, stop func() error) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,7 +41,7 @@ func serve(t *testing.T, change func(*server.Options)) (w *world, addr string, s
 	return &world{T: t, store: mem, url: "http://" + addr}, addr, stop
 }
 
-// slow is a store whose creates wait until they are let go.
+// slow is a store whose creates wait until they are released.
 type slow struct {
 	store.Interface
 	entered, release chan struct{}
@@ -54,8 +53,8 @@ func (s slow) Create(ctx context.Context, obj *schema.Object) (*schema.Object, e
 	return s.Interface.Create(ctx, obj)
 }
 
-// TestShutdown: watches end in order with a bookmark, what runs is finished,
-// nothing new is taken.
+// TestShutdown checks that watches end with a bookmark, that running requests
+// finish and that new ones are refused.
 func TestShutdown(t *testing.T) {
 	gate := slow{entered: make(chan struct{}), release: make(chan struct{})}
 	w, addr, stop := serve(t, func(o *server.Options) {
@@ -93,7 +92,7 @@ func TestServeFails(t *testing.T) {
 	}
 }
 
-// broken is a store in trouble.
+// broken is a store that fails.
 type broken struct {
 	store.Interface
 	err error

@@ -1,60 +1,78 @@
-// Package server is the HTTP front of the control plane: the config objects in
-// the Kubernetes API conventions, Envoy's REST discovery, health and metrics,
-// all on one listener.
+// Package server is the HTTP server of the control plane. One listener serves the
+// config objects by the Kubernetes API conventions, Envoy's REST discovery, health
+// and metrics.
 //
-// The way of a request: middleware.go (id, log, metrics, panics) → routes in
-// this file → one handler, which decodes (query.go, body.go, negotiate.go),
-// calls one method of the store, and answers (encode.go, table.go, watch.go).
-// Whatever fails leaves through fail in errors.go as a Status object.
+// A request passes middleware.go (id, log, metrics, panics) and the routes in this
+// file to one handler. The handler decodes the request (query.go, body.go,
+// negotiate.go), calls one method of the store, and answers (encode.go, table.go,
+// watch.go). Every failure is answered by fail in errors.go as a Status object.
 //
-//	resource.go, endpoints.go     the URLs of one kind, and of all
-//	read.go, page.go              GET and LIST, in pages
-//	keptlists.go, listtext.go     lists that many ask for, each put together once
-//	write.go, deleteoptions.go    POST, PUT, DELETE
-//	patch.go, apply.go            PATCH by what to change, and by what is wanted
-//	deletecollection.go           DELETE on all that is selected
-//	dryrun.go, acknowledged.go    writes that write nothing, and that discovery is told of
-//	warnings.go                   what a write is answered beside its result
-//	transaction.go                operations that are done together or not at all
-//	history.go                    what objects were, and what has changed since
-//	rollback.go, rollbackstep.go  the way back to it: at once, and in steps
-//	watch.go, stream.go           ?watch=true: what is asked, what is sent
-//	changes.go, turns.go          what a stream reads, and when it may write
-//	events.go, frames.go          how an event is spelled, once for all who watch
-//	watchkinds.go                 one watch over several kinds
-//	initialevents.go              the state at the beginning of a watch
-//	statusevents.go               statuses that change while one watches
-//	watchplaces.go                which watches may run at one time
-//	selection.go, serversent.go   what of it is told, and to browsers
-//	metadata.go, yaml.go          no more than the metadata, and YAML
-//	ifmatch.go                    what a write wants the object to be
-//	etag.go, compress.go          what a client has already, and gzip
-//	groups.go, groupdiscovery.go  what there is: /apis, in parts or in one document
-//	openapi.go                    and what it takes and answers: /openapi
-//	openapidocument.go, shapes.go that document, and the schemas in it
-//	accessreview.go               what one may do with it
+// Routes and reads:
+//
+//	resource.go, endpoints.go     URLs of one kind, and the list of all endpoints
+//	read.go, page.go              GET and LIST, pages of lists
+//	keptlists.go, listtext.go     cache of lists that many clients request, lists in JSON
+//	history.go                    versions of objects, changes since a revision
+//	metadata.go, yaml.go          metadata of objects alone, conversion to YAML
+//	etag.go, compress.go          ETags and 304, gzip
+//	groups.go, groupdiscovery.go  /api and /apis, aggregated discovery
+//	openapi.go                    /openapi
+//	openapidocument.go, shapes.go OpenAPI documents and their schemas
+//	accessreview.go               reviews of what the caller may do
 //	health.go, metrics.go         /healthz, /livez, /readyz, /version; /metrics
-//	status.go, standings.go       how objects stand with the proxies, of all replicas
-//	lookout.go, wordings.go       looks at that which all share, and statuses which many have
-//	proxyreturn.go                and with those that may be on their way back
-//	peers.go, peerstandings.go    what other replicas are asked, and say of their proxies
-//	problems.go, references.go    /debug/problems, and what objects name
-//	proxies.go                    what proxies have, of all replicas
-//	proxyconfig.go, proxyroute.go what one is told, and what that does to a request
-//	preview.go                    what objects would change in what they are told
-//	discovery_v1.go               Envoy's polls in v1
-//	discovery_v3.go, poll.go      and in v3, of which little is read
-//	pollsplit.go, pollnode.go     of that: the small parts, and who asks
-//	nodehash.go                   nodes that were read before
-//	cachestats.go                 /cache_stats: what v1 polls were answered
-//	crossorigin.go                what web pages may not do through a browser
-//	private.go                    what the sockets for Envoys take
-//	largereads.go, pacing.go      reads of records, and encoding, which may take long
-//	admission.go, longwork.go, connections.go  what all requests together may take
-//	outline.go                    how deep and how long a body is, before it is decoded
 //
-// Objects are never decoded or encoded on the way out: the bytes a store holds
-// are the bytes of a GET, of a list's items and of watch events.
+// Writes:
+//
+//	write.go, deleteoptions.go    POST, PUT, DELETE
+//	patch.go, apply.go            patches, server-side apply
+//	deletecollection.go           DELETE on a collection
+//	dryrun.go, acknowledged.go    dry runs, report of writes to discovery
+//	warnings.go                   Warning headers of answers
+//	transaction.go                operations that are all done or none
+//	rollback.go, rollbackstep.go  return to a revision, at once or in steps
+//	ifmatch.go                    If-Match and If-None-Match of writes
+//
+// Watches:
+//
+//	watch.go, stream.go           the request of a watch, its stream of events
+//	changes.go, turns.go          changes that a stream reads, turns to write
+//	events.go, frames.go          encoding of events, cache of encoded objects
+//	watchkinds.go                 watches of several kinds
+//	initialevents.go              sendInitialEvents
+//	statusevents.go               events for changed statuses
+//	watchplaces.go                bound on watches, by client
+//	selection.go, serversent.go   selectors, server-sent events for browsers
+//
+// Statuses and proxies:
+//
+//	status.go, standings.go       status of objects, statuses of this replica for others
+//	lookout.go, wordings.go       shared status snapshots, interned statuses
+//	proxyreturn.go                proxies that may reconnect after a start
+//	peers.go, peerstandings.go    requests to other replicas, their statuses
+//	problems.go, references.go    /debug/problems, references between objects
+//	proxies.go                    proxies of all replicas
+//	proxyconfig.go, proxyroute.go configuration of a proxy, its handling of a request
+//	preview.go                    preview of changes to the configuration of proxies
+//
+// Polls of Envoys:
+//
+//	discovery_v1.go               v1
+//	discovery_v3.go, poll.go      v3, decoding of polls
+//	pollsplit.go, pollnode.go     split of a poll, its node
+//	nodehash.go                   hash by which known nodes are recognized
+//	cachestats.go                 /cache_stats: answers to v1 polls
+//
+// Limits and protection:
+//
+//	crossorigin.go                protection from web pages in a browser
+//	private.go                    limits of the sockets for Envoys
+//	largereads.go, pacing.go      turns of large reads, and of encoding large answers
+//	admission.go, longwork.go     memory of writes, turns of large objects
+//	connections.go                bound on connections
+//	outline.go                    nesting and length of a body before it is decoded
+//
+// JSON answers do not encode stored objects again: a GET, a list and a watch event
+// send the bytes in the store. The status is appended to these bytes.
 package server
 
 import (
@@ -81,77 +99,80 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Options are what a Server is made of. Store and Reads are needed; every
-// limit left at zero takes the default named beside it.
+// Options configure a Server. Store and Reads are required. A limit of zero means
+// the default in its comment.
 type Options struct {
-	// Store takes the writes. It must validate what it is given
-	// (store.Strict): a patch is only as good as what checks its result.
+	// Store performs the writes. It must validate objects (store.Strict), because the
+	// server relies on it to check the result of a patch.
 	Store store.Interface
-	// MaxTransaction is how many operations Store takes in one transaction
-	// (store.MaxTxnOps): a dry run takes no more.
+	// MaxTransaction is the number of operations that Store accepts in one transaction
+	// (store.MaxTxnOps). A dry run accepts no more.
 	MaxTransaction int
-	// Reads answers GET, LIST and WATCH; usually the cache over Store.
+	// Reads answers GET, LIST and WATCH. It is usually the cache over Store.
 	Reads store.Reader
-	// Discovery answers proxies. Without one (nil) the server is a config
-	// store only, and the discovery paths do not exist.
+	// Discovery answers proxies. If it is nil, the server is only a config store and
+	// has no discovery paths.
 	Discovery *discovery.Publisher
-	// Peers are the other replicas; nil for none.
+	// Peers are the other replicas; nil if there are none.
 	Peers Peers
-	// Ready are the checks behind /readyz, run in this order.
+	// Ready are the checks of /readyz, run in this order.
 	Ready []Check
-	// Registry collects the server's metrics and is what /metrics shows; nil
-	// makes an own one.
+	// Registry collects the server's metrics, and /metrics shows it. If it is nil, the
+	// server makes its own.
 	Registry *prometheus.Registry
-	// Long admits the writes of large objects; nil makes one for all processors.
+	// Long admits the writes of large objects; nil means one for all processors.
 	Long *admission.Long
-	// LongReads admits the making of large answers; nil makes one for all processors.
+	// LongReads admits the encoding of large answers; nil means one for all
+	// processors.
 	LongReads *admission.Long
-	// Log takes one line for each request that changes something or fails, and
-	// at level debug for all others; nil drops them.
+	// Log receives a line for each request that changes something or fails, and at
+	// level debug for all others; nil drops them.
 	Log *slog.Logger
-	// Version is answered at /version.
+	// Version is the answer of /version.
 	Version version.Info
 
-	// Sockets are told to whoever asks where to ask on this machine.
+	// Sockets are the addresses for proxies on this machine. Anybody may ask for them.
 	Sockets Sockets
 
-	// ProxyReturn is how long proxies that were connected before may be on their
-	// way back after the start (0: nobody is waited for). In a mesh older than
-	// that, an object that no proxy has is Unknown so long, and not programmed.
+	// ProxyReturn is how long after the start the server expects proxies that were
+	// connected before to reconnect; 0 means that it does not wait. During that time,
+	// an object that no proxy has is Unknown instead of programmed, in a mesh that is
+	// older than the start.
 	ProxyReturn time.Duration
 
-	// HostNames are names under which the server is asked besides localhost
-	// and loopback addresses where it listens on one, and besides what Envoys
-	// send. With any, discovery is answered under no other name elsewhere too.
+	// HostNames are the names that requests may use, besides localhost and loopback
+	// addresses on a loopback listener, and besides what Envoys send. If there are
+	// any, discovery refuses other names on other listeners too.
 	HostNames []string
 
-	// RequestTimeout bounds everything but a watch (30 s).
+	// RequestTimeout bounds everything except a watch (30 s).
 	RequestTimeout time.Duration
-	// RevisionTimeout is how long a read waits for the resourceVersion that it
-	// asks for (3 s, as in Kubernetes).
+	// RevisionTimeout is how long a read waits for the resourceVersion that it asks
+	// for (3 s, as in Kubernetes).
 	RevisionTimeout time.Duration
-	// WatchWriteTimeout is how long a watching client may leave data unread
-	// before it is cut off (30 s).
+	// WatchWriteTimeout is how long a watching client may leave data unread before it
+	// is cut off (30 s).
 	WatchWriteTimeout time.Duration
 	// BookmarkInterval is the time between two bookmarks of a watch (1 min).
 	BookmarkInterval time.Duration
-	// HeartbeatInterval is the time between two comments of a watch by
-	// server-sent events (15 s).
+	// HeartbeatInterval is the time between two comments of a watch by server-sent
+	// events (15 s).
 	HeartbeatInterval time.Duration
 	// MaxWatches bounds the watches at one time (three quarters of MaxConnections, at
-	// most 16384). One more takes the place of one of the client that has the most, or is
-	// told 429.
+	// most 16384). One more replaces a watch of the client that has the most, or is
+	// answered with 429.
 	MaxWatches int
-	// MaxConnections bounds the connections at one time. One more takes the
-	// place of the one that was waited for longest, be it for a request or for
-	// the rest of one, or is closed where all are being answered (three quarters
-	// of the files that the process may open, at most 32768).
+	// MaxConnections bounds the connections at one time (three quarters of the files
+	// that the process may open, at most 32768). One more replaces the connection that
+	// the server has waited for longest, be it for a request or for the rest of one.
+	// If all are being answered, the new one is closed.
 	MaxConnections int
-	// WriteMemory bounds, in bytes, what small writes being decoded take
-	// together, and apart from them large ones (128 MiB, which is also the
-	// least). Those that find no room wait in line.
+	// WriteMemory bounds, in bytes, the memory for decoding all small writes together,
+	// and separately that for large ones (128 MiB, which is also the least). Writes
+	// that find no room wait in line.
 	WriteMemory int64
-	// ShutdownTimeout is what running requests get to finish (10 s).
+	// ShutdownTimeout is how long running requests may take to finish at shutdown (10
+	// s).
 	ShutdownTimeout time.Duration
 }
 
@@ -179,16 +200,16 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Server answers HTTP. Make it with New; it is safe for concurrent use.
+// Server answers HTTP. Make it with New. It is safe for concurrent use.
 type Server struct {
 	opts    Options
 	metrics *metrics
 	ids     *requestIDs
 	router  chi.Router
 	watches *watchPlaces
-	turns   turns     // of the watches that write
-	frames  frames    // that they write
-	kept    keptLists // for who asks again
+	turns   turns     // limit the watches that write
+	frames  frames    // encoded objects for watches
+	kept    keptLists // lists that are requested again
 
 	writeMemory *writeMemory
 	largeReads  *largeReads
@@ -200,7 +221,7 @@ type Server struct {
 	stop     func()
 }
 
-// New builds a server. It starts nothing.
+// New returns a server. It starts nothing.
 func New(opts Options) *Server {
 	opts.setDefaults()
 	s := &Server{
@@ -228,11 +249,11 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Handler answers all paths of the server. Serve adds what belongs to a
-// connection: time limits and the shutdown.
+// Handler returns the handler of all paths. Serve adds what belongs to connections:
+// time limits and the shutdown.
 func (s *Server) Handler() http.Handler { return s.router }
 
-// routes is the map of the server.
+// routes returns the router of the server.
 func (s *Server) routes() chi.Router {
 	r := chi.NewRouter()
 	r.Use(s.identify, s.observe, s.recoverPanic, onlyPolls, middleware.GetHead, s.refuseOtherSites)
@@ -249,8 +270,8 @@ func (s *Server) routes() chi.Router {
 	return r
 }
 
-// mountAPI routes what people and their programs ask for, which is all but
-// what Envoys poll.
+// mountAPI adds the routes for people and their programs: everything except the
+// polls of Envoys.
 func (s *Server) mountAPI(r chi.Router) {
 	r.Use(s.refuseOtherNames, s.checkURL)
 	r.Get("/", s.index)
@@ -283,11 +304,11 @@ func (s *Server) mountAPI(r chi.Router) {
 	}
 }
 
-// Serve answers on ln, and on private listeners, until ctx ends, then stops: no new
-// connections, watches are ended with a last bookmark, other requests get
-// ShutdownTimeout to finish. It closes the listeners and returns nil after an orderly
-// end. Only those who may have private keys can connect to a private listener, which
-// takes their polls and nothing else. A Server can serve once.
+// Serve answers on ln and on the private listeners until ctx ends. Then it accepts
+// no new connections, ends watches with a last bookmark and gives other requests
+// ShutdownTimeout to finish. It closes the listeners and returns nil after an
+// orderly end. Only processes that may have private keys can connect to a private
+// listener, which accepts nothing but their polls. A Server can serve once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, private ...net.Listener) error {
 	conns := newConnections(s.opts.MaxConnections)
 	srv := &http.Server{

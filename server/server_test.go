@@ -35,10 +35,11 @@ func start(t *testing.T, change ...func(*server.Options)) *world {
 	return startBehind(t, asDescribed, change...)
 }
 
-// anyAnswer is for a server over a store that fails as none does.
+// anyAnswer skips the comparison with OpenAPI, for a server over a store that fails
+// as no real one does.
 func anyAnswer(_ *testing.T, h http.Handler) http.Handler { return h }
 
-// startBehind starts a server whose answers somebody looks at first.
+// startBehind starts a server whose answers judge checks.
 func startBehind(t *testing.T, judge func(*testing.T, http.Handler) http.Handler, change ...func(*server.Options)) *world {
 	t.Helper()
 	mem := memory.New()
@@ -55,7 +56,7 @@ func startBehind(t *testing.T, judge func(*testing.T, http.Handler) http.Handler
 	return &world{T: t, store: mem, url: ts.URL}
 }
 
-// testWriter shows the server's log beside the test's own.
+// testWriter writes the server's log to the test's.
 type testWriter struct{ t testing.TB }
 
 func (w testWriter) Write(p []byte) (int, error) {
@@ -105,7 +106,7 @@ func (w *world) want(code int, method, path, body string, headers ...string) ans
 	return got
 }
 
-// status is the Status that a failed request must have answered.
+// status returns the Status of a failed request.
 func (a answer) status(t *testing.T) metav1.Status {
 	t.Helper()
 	var st metav1.Status
@@ -115,7 +116,7 @@ func (a answer) status(t *testing.T) metav1.Status {
 	return st
 }
 
-// object is what tests look at of an object.
+// object has the fields of an object that tests read.
 type object struct {
 	Kind     string
 	Metadata metav1.ObjectMeta
@@ -139,7 +140,7 @@ const (
 	asTable   = "Accept: application/json;as=Table;v=v1;g=meta.k8s.io"
 )
 
-// rule is a RouteRule in YAML; metadata are lines more of its metadata.
+// rule returns a RouteRule in YAML; metadata are additional lines of its metadata.
 func rule(name string, weight int, metadata ...string) string {
 	more := ""
 	for _, line := range metadata {

@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// Server-sent events are the form of a watch that browsers follow and take up
-// again by themselves (EventSource): the data is a line of any other watch, the
-// id a resourceVersion. An id stands only where a revision is complete, so that
-// whoever goes on from it is told a transaction as a whole, or again as a whole.
+// Server-sent events are the form of a watch for browsers, which resume it by
+// themselves (EventSource). The data is a line of any other watch, the id a
+// resourceVersion. An id is sent only where a revision is complete, so that a
+// client which resumes from it receives a transaction as a whole, or again as a
+// whole.
 
-// lastEventID is where a browser says how far it is.
+// lastEventID is the header with which a browser resumes.
 const lastEventID = "Last-Event-ID"
 
-// readLastEvent has a watch go on where the client's last one ended, whatever the
-// query says of its beginning.
+// readLastEvent resumes a watch after the client's last event. It overrides the
+// beginning that the query asks for.
 func (a *watchRequest) readLastEvent(r *http.Request) error {
 	id := r.Header.Get(lastEventID)
 	if a.events.format != formatEvents || id == "" {
@@ -30,7 +31,7 @@ func (a *watchRequest) readLastEvent(r *http.Request) error {
 	return nil
 }
 
-// announceEvents keeps everything in between from holding events back.
+// announceEvents keeps caches and proxies from holding events back.
 func announceEvents(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx
@@ -40,16 +41,18 @@ func writeID(out *bufio.Writer, id string) {
 	_, _ = out.WriteString("id: " + id + "\n")
 }
 
-// position moves the client's last id on, without an event.
+// position moves the client's last id forward without an event.
 func (e *eventEncoder) position(out *bufio.Writer, revision int64) error {
 	writeID(out, strconv.FormatInt(revision, 10))
 	return out.WriteByte('\n')
 }
 
-// positions: the client is told how far it is also where nothing has happened.
+// positions reports whether the client receives its position even if nothing has
+// happened.
 func (s *stream) positions() bool { return s.bookmarks || s.events.format == formatEvents }
 
-// heartbeats are when one is due, never in other forms of a watch.
+// heartbeats returns a channel that receives when a heartbeat is due. It is nil for
+// other forms of a watch.
 func (s *stream) heartbeats() (due <-chan time.Time, done func()) {
 	if s.events.format != formatEvents {
 		return nil, func() {}

@@ -25,7 +25,7 @@ import (
 type source struct {
 	t        *testing.T
 	lines    *bufio.Scanner
-	lastID   string // of what was dispatched
+	lastID   string // of the last dispatched event
 	comments int
 	stop     context.CancelFunc
 }
@@ -38,7 +38,7 @@ func (w *world) source(query string, headers ...string) *source {
 	return &source{t: w.T, lines: watch.lines, stop: watch.stop}
 }
 
-// next is the next event with data.
+// next returns the next event with data.
 func (s *source) next() (f frame, ok bool) {
 	s.t.Helper()
 	data := ""
@@ -79,7 +79,7 @@ func (s *source) want(frames ...string) {
 	}
 }
 
-// untilID reads until the source stands at a revision.
+// untilID reads until the source is at a revision.
 func (s *source) untilID(revision int64) {
 	s.t.Helper()
 	for s.lastID != strconv.FormatInt(revision, 10) {
@@ -121,7 +121,7 @@ func (w *world) createAll(keys ...schema.Key) (revision int64) {
 	return done[0].Revision()
 }
 
-// TestServerSentEvents: the data is that of any other watch.
+// TestServerSentEvents checks that the data is that of any other watch.
 func TestServerSentEvents(t *testing.T) {
 	w := start(t)
 	w.create("a")
@@ -135,7 +135,7 @@ func TestServerSentEvents(t *testing.T) {
 		}
 	}
 	source.untilID(b)
-	source.want() // The state is whole.
+	source.want() // The state is complete.
 	w.put("a", 50)
 	w.delete("b")
 	source.want("MODIFIED a", "DELETED b")
@@ -147,8 +147,9 @@ func TestServerSentEvents(t *testing.T) {
 	w.want(http.StatusNotAcceptable, "GET", rulesPath, "", asEvents)
 }
 
-// TestEventIDs: wherever a stream of transactions is cut off, a client that goes
-// on from its last id is told each of them once as a whole after that.
+// TestEventIDs checks that wherever a stream of transactions is cut off, a client
+// that resumes from its last id receives each later transaction once and as a
+// whole.
 func TestEventIDs(t *testing.T) {
 	w := start(t)
 	begin := mustRevision(t, w.create("begin"))
@@ -183,7 +184,7 @@ func TestEventIDs(t *testing.T) {
 	}
 }
 
-// TestLastEventID is stronger than the query, and must be an id.
+// TestLastEventID checks that it overrides the query, and must be an id.
 func TestLastEventID(t *testing.T) {
 	w := start(t)
 	a := w.create("a").Metadata.ResourceVersion
@@ -203,12 +204,12 @@ func TestLastEventID(t *testing.T) {
 		}
 	}
 	w.want(http.StatusGatewayTimeout, "GET", rulesPath+"?watch=true", "", asEvents, "Last-Event-ID: 999")
-	// Other watches have no such header.
+	// Other watches ignore the header.
 	w.watch("", "Last-Event-ID: x").want("ADDED a", "ADDED b")
 }
 
-// TestSourceOutlivesServer: a client goes on with another server over the same
-// store.
+// TestSourceOutlivesServer checks that a client resumes with another server over
+// the same store.
 func TestSourceOutlivesServer(t *testing.T) {
 	w, _, stop := serve(t, nil)
 	w.create("a")
@@ -230,8 +231,8 @@ func TestSourceOutlivesServer(t *testing.T) {
 	w.source("&labelSelector=!hidden", "Last-Event-ID: "+source.lastID).want("ADDED d")
 }
 
-// TestSourceExpires: at the begin as in the middle the client is told so, and
-// that it has no last id any more.
+// TestSourceExpires checks that at the beginning and in the middle the client is
+// told so, and loses its last id.
 func TestSourceExpires(t *testing.T) {
 	w := start(t)
 	old := w.create("a").Metadata.ResourceVersion
@@ -250,8 +251,8 @@ func TestSourceExpires(t *testing.T) {
 	}
 }
 
-// TestHeartbeats: a source that has nothing to tell is not silent, and its id
-// moves on with what it does not select.
+// TestHeartbeats checks that an idle source is not silent, and that its id advances
+// past events that it does not select.
 func TestHeartbeats(t *testing.T) {
 	w := start(t, func(o *server.Options) { o.HeartbeatInterval = time.Millisecond })
 	source := w.source("&fieldSelector=metadata.name%3Dnone")

@@ -20,25 +20,25 @@ type shape struct {
 	definitions map[string]node
 }
 
-// anyShape is what is described in words.
+// anyShape is the shape of objects that are described only in words.
 var anyShape = shape{schema: node{"type": "object"}}
 
-// statusShape is that of every failure.
+// statusShape is the shape of every failure.
 var statusShape = defined("io.k8s.apimachinery.pkg.apis.meta.v1.Status", shapeOf(metav1.Status{}))
 
-// defined is a shape by its name.
+// defined returns a reference to a shape by name.
 func defined(name string, s shape) shape {
 	definitions := map[string]node{name: s.schema}
 	maps.Copy(definitions, s.definitions)
 	return shape{node{"$ref": "#/components/schemas/" + name}, definitions}
 }
 
-// objectShape is that of the objects of a kind.
+// objectShape returns the shape of a kind's objects.
 func objectShape(kind *schema.Kind) shape {
 	return defined(definitionOf(kind), shape{schema: kind.ObjectOpenAPI()})
 }
 
-// listShape is that of their lists.
+// listShape returns the shape of a kind's lists.
 func listShape(kind *schema.Kind) shape {
 	one, list := objectShape(kind), shapeOf(metav1.List{})
 	properties := list.schema["properties"].(map[string]any)
@@ -52,10 +52,10 @@ func definitionOf(kind *schema.Kind) string {
 	return kind.Group + "." + kind.Version + "." + kind.Kind
 }
 
-// answerOf is an answer that is made of a value of ours.
+// answerOf returns the content of an answer that encodes a value like v.
 func answerOf(v any) content { return content{objectTypes, shapeOf(v)} }
 
-// shapeOf is that of the JSON of a Go value. It panics for one that has none.
+// shapeOf returns the shape of a Go value as JSON. It panics if there is none.
 func shapeOf(v any) shape {
 	ref, err := openapi3gen.NewSchemaRefForValue(v, openapi3.Schemas{}, openapi3gen.SchemaCustomizer(customize))
 	if err != nil {
@@ -72,7 +72,8 @@ func shapeOf(v any) shape {
 	return shape{schema: out}
 }
 
-// customize mends what cannot be seen of the fields of a type: how it writes itself.
+// customize corrects schemas of types whose encoding does not follow from their
+// fields.
 func customize(_ string, t reflect.Type, _ reflect.StructTag, s *openapi3.Schema) error {
 	writes := func(i reflect.Type) bool { return t.Implements(i) || reflect.PointerTo(t).Implements(i) }
 	switch {

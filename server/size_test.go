@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// sized is a RouteRule in JSON, so many bytes long.
+// sized returns a RouteRule in JSON of that many bytes.
 func sized(t *testing.T, bytes int) string {
 	t.Helper()
 	const frame = `{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{"name":"large","namespace":"default"},` +
@@ -17,8 +17,8 @@ func sized(t *testing.T, bytes int) string {
 	return fmt.Sprintf(frame, strings.Repeat("x", bytes-len(frame)+len("%s")))
 }
 
-// TestLargeObjectsStayUsable: whatever was accepted can be put back as it was
-// answered, labelled, and deleted with all ceremony.
+// TestLargeObjectsStayUsable checks that an accepted object can be written back as
+// it was answered, labelled, and deleted with finalizers.
 func TestLargeObjectsStayUsable(t *testing.T) {
 	const object = rulesPath + "/large"
 	w := start(t)

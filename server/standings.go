@@ -16,20 +16,22 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// standingsPath is where replicas ask each other how objects stand with their proxies.
+// standingsPath is where replicas ask each other for the statuses of objects on
+// their proxies.
 const standingsPath = "/apis/" + registryVersion + "/standings"
 
-// standings are those of one replica: of the objects that its proxies have or refuse.
+// standings are the statuses on one replica, of the objects that its proxies have
+// or refuse.
 type standings struct {
 	Revision int64      `json:"revision"`           // of its published configuration
-	Awaiting bool       `json:"awaiting,omitempty"` // proxies that were connected before it started
+	Awaiting bool       `json:"awaiting,omitempty"` // proxies connected before it started
 	Objects  []standing `json:"objects"`
 }
 
 type standing struct {
 	Object   diag.Ref            `json:"object"`
 	Proxies  int                 `json:"proxies"`
-	Running  int                 `json:"running"` // the version of that revision
+	Running  int                 `json:"running"` // proxies that run the version of that revision
 	Refusals []discovery.Refusal `json:"refusals,omitempty"`
 }
 
@@ -40,8 +42,8 @@ func newStandings(look func(before *discovery.ObjectStatuses) *discovery.ObjectS
 	})
 }
 
-// ownStandings are this replica's as a text, which is made when somebody asks and they
-// are other ones.
+// ownStandings are the statuses of this replica as text. The text is encoded on
+// request if they have changed.
 type ownStandings struct {
 	*lookout[discovery.ObjectStatuses]
 	back proxyReturn
@@ -52,7 +54,8 @@ type ownStandings struct {
 	etag string
 }
 
-// told are those of at most an age, or what a look may be.
+// told returns statuses of at most an age. Where a look takes long they may be
+// older, as within allows.
 func (o *ownStandings) told(ctx context.Context, age time.Duration) (text []byte, etag string, err error) {
 	of := o.within(ctx, age)
 	o.mu.Lock()
@@ -83,10 +86,10 @@ func toldStandings(all *discovery.ObjectStatuses, awaiting bool) standings {
 
 var standingsParams = params("local", "maxAge")
 
-// standings answers with this replica's, which is all that it may be asked for: what
-// all of them say together is in the status of objects. They may be as old as the
-// question says, or a moment; where a look takes long, as old as that may be, unless
-// the question is for what is so now.
+// standings answers with the statuses of this replica only; the sum over all
+// replicas is in the status of objects. maxAge sets how old they may be; the
+// default is statusAge. Where a look takes long they may be older, unless the
+// request asks for the current state.
 func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, standingsParams); err != nil {
@@ -115,7 +118,7 @@ func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
 	return writeText(w, http.StatusOK, formatJSON, text)
 }
 
-// ageParam is how old an answer may be.
+// ageParam returns how old an answer may be.
 func ageParam(q url.Values) (time.Duration, error) {
 	if !q.Has("maxAge") {
 		return statusAge, nil

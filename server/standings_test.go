@@ -17,12 +17,12 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// register is the replicas as one of them knows them.
+// register is the list of replicas as one of them sees it.
 type register struct {
 	mu      sync.Mutex
 	others  map[string]string
 	missing map[string]time.Time
-	cutOff  time.Time // zero for no
+	cutOff  time.Time // zero if it is not
 }
 
 func (r *register) Self() string { return "here" }
@@ -49,8 +49,8 @@ func (r *register) leave(name string) {
 	delete(r.others, name)
 }
 
-// oneProxyEach is a replica beside another one, each with a proxy that calls reviews:
-// the replica, the other's proxy, and a watch of rules with their statuses.
+// oneProxyEach returns two replicas with one proxy each that calls reviews: the
+// replica, the other's proxy, and a watch of rules with their statuses.
 func oneProxyEach(t *testing.T, mem *memory.Store, known *register, far *world) (here *world, there *simulated.Proxy, seen *watching) {
 	t.Helper()
 	here = replica(t, mem, func(o *server.Options) { o.Peers = known })
@@ -63,8 +63,9 @@ func oneProxyEach(t *testing.T, mem *memory.Store, known *register, far *world) 
 	return here, there, here.watch("&statusEvents=true")
 }
 
-// TestStatusOfAllReplicas: proxies of another replica count, and so do their
-// refusals; while one does not answer nobody says that all run it.
+// TestStatusOfAllReplicas checks that proxies of another replica and their refusals
+// count, and that while a replica does not answer no object is reported as run by
+// all.
 func TestStatusOfAllReplicas(t *testing.T) {
 	mem := memory.New()
 	far := replica(t, mem)
@@ -107,8 +108,8 @@ func TestStatusOfAllReplicas(t *testing.T) {
 	seen.until(fourth.Metadata.ResourceVersion, "Programmed")
 }
 
-// TestStandingsAreForReplicas: what has not changed is not told again, and nothing but
-// a replica's own may be asked for.
+// TestStandingsAreForReplicas checks that unchanged statuses are not sent again,
+// and that only a replica's own can be requested.
 func TestStandingsAreForReplicas(t *testing.T) {
 	w := withReviews(t)
 	w.want(http.StatusBadRequest, "GET", "/apis/registry.istio.io/v1/standings", "")
@@ -118,7 +119,7 @@ func TestStandingsAreForReplicas(t *testing.T) {
 	w.create("split")
 	w.watch("&statusEvents=true").until("", "Programmed")
 	second := first
-	for second.text == first.text { // It may be that of a moment ago.
+	for second.text == first.text { // It may be the one of a moment ago.
 		second = w.want(http.StatusOK, "GET", "/apis/registry.istio.io/v1/standings?local=true", "")
 	}
 	if !strings.Contains(second.text, `"name":"split"`) {
@@ -126,8 +127,9 @@ func TestStandingsAreForReplicas(t *testing.T) {
 	}
 }
 
-// TestOneProxyOfAllReplicas: who asks for one node has the others asked for that one, and
-// a replica that does not know it is not one that does not answer.
+// TestOneProxyOfAllReplicas checks that a request for one node asks the others for
+// that node only, and that a replica which does not know it does not count as one
+// that does not answer.
 func TestOneProxyOfAllReplicas(t *testing.T) {
 	mem := memory.New()
 	far, further := replica(t, mem), replica(t, mem)
@@ -164,8 +166,8 @@ func TestOneProxyOfAllReplicas(t *testing.T) {
 	here.want(http.StatusNotFound, "GET", path+"x", "")
 }
 
-// TestFreshStatus: who asks for a fresh status is not told of a proxy that left before
-// the question, be it this replica's or another's.
+// TestFreshStatus checks that a fresh status includes no proxy that left before the
+// request, at this replica or another one.
 func TestFreshStatus(t *testing.T) {
 	mem := memory.New()
 	far := replica(t, mem)
@@ -190,8 +192,9 @@ func TestFreshStatus(t *testing.T) {
 	}
 }
 
-// TestMissingReplica: one that is in the register no more counts as long as it answers;
-// if it does not, nobody says that all run it. One that is cut off itself says so.
+// TestMissingReplica checks that a missing replica counts while it answers, and
+// that otherwise no object is reported as run by all. A replica that is itself cut
+// off says so.
 func TestMissingReplica(t *testing.T) {
 	mem := memory.New()
 	far := replica(t, mem)
@@ -230,8 +233,8 @@ func TestMissingReplica(t *testing.T) {
 	}
 }
 
-// TestAnotherReplicaAnswers: at the address of one another one may be reached, and its
-// proxies are not told as those of the first.
+// TestAnotherReplicaAnswers checks that if another replica is reached at an
+// address, its proxies are not reported as those of the first.
 func TestAnotherReplicaAnswers(t *testing.T) {
 	mem := memory.New()
 	known := &register{others: map[string]string{}}
@@ -257,7 +260,7 @@ func TestAnotherReplicaAnswers(t *testing.T) {
 	}
 }
 
-// unanswered is the URL of nobody.
+// unanswered returns a URL where nothing listens.
 func unanswered(t *testing.T) string {
 	broken := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(broken.Close)

@@ -18,35 +18,35 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Objects carry a status on their way out, which is stored nowhere: how they stand
-// with the proxies (docs/decisions/019-feedback.md).
+// Answers add a status to objects, which is not stored: how they stand with the
+// proxies (docs/decisions/019-feedback.md).
 
-// statusBoard has the status of all objects as of a moment ago. It looks when
-// somebody asks, and while somebody watches.
+// statusBoard has the recent status of all objects. It refreshes them on request,
+// and regularly while there are watches.
 type statusBoard struct {
 	*lookout[postings]
 
 	mu       sync.Mutex
 	watchers int
-	stop     chan struct{} // ends the looking for watchers
+	stop     chan struct{} // ends the refreshing for watchers
 }
 
-// postings are what the board says at one moment.
+// postings are the statuses at one moment.
 type postings struct {
 	revision int64 // of the configuration in force
 	of       map[schema.Key]*posting
-	version  uint64        // counts the looks that found something new
-	news     []schema.Key  // that this one found
-	changed  chan struct{} // closed by the next one
-	wordings *wordings     // for who looks
+	version  uint64        // counts the refreshes with news
+	news     []schema.Key  // objects whose status this version changed
+	changed  chan struct{} // closed by the next version
+	wordings *wordings     // used during a refresh only
 }
 
-// posting is what the board says of an object.
+// posting is the status of an object.
 type posting struct {
 	resourceVersion string
 	*wording
-	version uint64 // of the board, when this came
-	plain   bool   // it comes of numbers of proxies alone
+	version uint64 // version of the board that brought it
+	plain   bool   // follows from numbers of proxies alone
 }
 
 // newStatusBoard is one of looks at this replica's proxies, of which some may be on
@@ -71,7 +71,7 @@ func newStatusBoard(standings *lookout[discovery.ObjectStatuses], back proxyRetu
 	return b
 }
 
-// of is the status of an object, and as JSON.
+// of returns the status of an object, and its JSON.
 func (b *statusBoard) of(o *schema.Object) (schema.Status, []byte) { return b.recent().status(o) }
 
 func (p *postings) status(o *schema.Object) (schema.Status, []byte) {
@@ -82,8 +82,8 @@ func (p *postings) status(o *schema.Object) (schema.Status, []byte) {
 	return status, textOf(status)
 }
 
-// since are the objects whose status has changed since a version of the board,
-// and the present one.
+// since returns the objects whose status has changed since a version of the board,
+// and the present version. changed is closed by the next version.
 func (b *statusBoard) since(version uint64) (keys []schema.Key, present uint64, changed <-chan struct{}) {
 	p := b.known()
 	switch {
@@ -100,7 +100,7 @@ func (b *statusBoard) since(version uint64) (keys []schema.Key, present uint64, 
 	return keys, p.version, p.changed
 }
 
-// watch has the board looked at until the returned function is called.
+// watch keeps the board refreshed until the returned function is called.
 func (b *statusBoard) watch() (done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,11 +154,11 @@ func (p *postings) next(standings *discovery.ObjectStatuses, others peerView) *p
 	return next
 }
 
-// post is what the board says of an object; before itself where that is the same.
+// post returns the status of an object. It returns before if that is still right.
 func (p *postings) post(now metav1.Time, o *schema.Object, standing fleetStanding, before *posting) *posting {
 	plain, known := standing.isPlain(), before != nil && before.resourceVersion == o.Meta.ResourceVersion
 	if known && plain && before.plain && before.status.Programmed == standing.programmed() {
-		return before // As most of them: they cost a look little.
+		return before // cheap, and the case of most objects
 	}
 	status := statusOfStanding(o, standing)
 	if known && sameStatus(before.status, status) {
@@ -171,7 +171,7 @@ func (p *postings) post(now metav1.Time, o *schema.Object, standing fleetStandin
 		if before != nil && before.status.Conditions[i].Status == c.Status {
 			c.LastTransitionTime = before.status.Conditions[i].LastTransitionTime
 		}
-		if c.LastTransitionTime.Before(&o.Meta.CreationTimestamp) { // It was of another one of that name.
+		if c.LastTransitionTime.Before(&o.Meta.CreationTimestamp) { // It is the time of an earlier object of that name.
 			c.LastTransitionTime = o.Meta.CreationTimestamp
 		}
 	}
@@ -181,12 +181,12 @@ func (p *postings) post(now metav1.Time, o *schema.Object, standing fleetStandin
 func textOf(s schema.Status) []byte {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // It is texts and numbers.
+		panic(err) // Strings and numbers always encode.
 	}
 	return text
 }
 
-// same compares all but times.
+// sameStatus compares everything except times.
 func sameStatus(s, other schema.Status) bool {
 	if s.Programmed != other.Programmed {
 		return false
@@ -215,8 +215,8 @@ func condition(o *schema.Object, kind string, holds bool, reason, message string
 	return c
 }
 
-// accepted: all that the object says is honoured. Whether a problem stops the whole
-// object or has a part of it closed, the message says.
+// accepted returns the condition that everything in the object is honoured. Its
+// message says whether a problem stops the whole object or closes a part of it.
 func accepted(o *schema.Object, problems diag.List) metav1.Condition {
 	if p := unhonoured(problems); p != nil {
 		return condition(o, schema.ConditionAccepted, false, reasonOf(*p), tell(*p))
@@ -224,8 +224,8 @@ func accepted(o *schema.Object, problems diag.List) metav1.Condition {
 	return condition(o, schema.ConditionAccepted, true, schema.ConditionAccepted, "")
 }
 
-// unhonoured is the problem by which an object is not honoured, first one that is not
-// about what it refers to; nil for none.
+// unhonoured returns the problem that keeps an object from being honoured, or nil.
+// It prefers problems that are not about references.
 func unhonoured(problems diag.List) *diag.Problem {
 	var found *diag.Problem
 	for _, p := range problems.Unhonoured() {
@@ -239,7 +239,7 @@ func unhonoured(problems diag.List) *diag.Problem {
 	return found
 }
 
-// resolved: what the object refers to is there.
+// resolved returns the condition that everything that the object refers to exists.
 func resolved(o *schema.Object, problems diag.List) metav1.Condition {
 	for _, p := range problems {
 		if isReference(p) {
@@ -249,7 +249,7 @@ func resolved(o *schema.Object, problems diag.List) metav1.Condition {
 	return condition(o, schema.ConditionResolved, true, schema.ConditionResolved, "")
 }
 
-// reasonOf is the name of the problem's message.
+// reasonOf returns the name of the problem's message.
 func reasonOf(p diag.Problem) string {
 	if m, ok := p.Code.Message(); ok {
 		return m.Name
@@ -263,8 +263,9 @@ func tell(p diag.Problem) string {
 	return strings.TrimPrefix(p.Field+": "+p.Message, ": ")
 }
 
-// programmedBy: all proxies that the object concerns run it, and do what it says. Of
-// those of a replica that does not answer nobody knows.
+// programmedBy returns the condition that all proxies which the object concerns run
+// it and do what it says. The proxies of a replica that does not answer are
+// unknown.
 func programmedBy(o *schema.Object, s fleetStanding) metav1.Condition {
 	far := fmt.Sprintf("%d of %d proxies run it", s.Running, s.Proxies)
 	switch {
@@ -296,7 +297,7 @@ func programmedUnknown(o *schema.Object, reason string, why []string) metav1.Con
 	return c
 }
 
-// pending is the status of an object that is newer than the configuration in
+// pending returns the status of an object that is newer than the configuration in
 // force.
 func pending(o *schema.Object, published int64) schema.Status {
 	wait := fmt.Sprintf("the configuration in force is of revision %d", published)
@@ -311,7 +312,7 @@ func pending(o *schema.Object, published int64) schema.Status {
 	return schema.Status{Conditions: []metav1.Condition{unknown(schema.ConditionAccepted), unknown(schema.ConditionResolved), unknown(schema.ConditionProgrammed)}}
 }
 
-// board is what is known of statuses; nil where objects have none.
+// board returns the recent statuses, or nil if objects have none.
 func (s *Server) board() *postings {
 	if s.statuses == nil {
 		return nil
@@ -319,8 +320,8 @@ func (s *Server) board() *postings {
 	return s.statuses.recent()
 }
 
-// textsOf are what some objects carry on their way out, one beside the other; nil
-// for nothing.
+// textsOf returns the JSON of the statuses of objs, by index. An entry is nil if
+// there is no status.
 func (p *postings) textsOf(objs []*schema.Object) [][]byte {
 	texts := make([][]byte, len(objs))
 	if p == nil {
@@ -332,7 +333,7 @@ func (p *postings) textsOf(objs []*schema.Object) [][]byte {
 	return texts
 }
 
-// stateOf is what a list of a revision is of.
+// stateOf returns the state that a list of a revision shows.
 func (p *postings) stateOf(revision string) listState {
 	if p == nil {
 		return listState{revision: revision}
@@ -340,8 +341,8 @@ func (p *postings) stateOf(revision string) listState {
 	return listState{revision: revision, board: p.version, published: p.revision}
 }
 
-// withStatus is an object's JSON with its status, for reading only. The stored form
-// has none.
+// withStatus returns an object's JSON with its status. Do not change it: it may be
+// shared. The stored JSON has no status.
 func (s *Server) withStatus(o *schema.Object) []byte {
 	if s.statuses == nil {
 		return o.JSON()

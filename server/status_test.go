@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// status is what an object says of how it stands.
+// status has the fields of an object's status that tests read.
 type status struct {
 	Programmed struct{ Proxies, Running int }
 	Conditions []metav1.Condition
@@ -40,7 +40,7 @@ func (s status) condition(kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// reason is why the object is programmed or not.
+// reason returns why the object is programmed or not.
 func (s status) reason() string { return s.condition("Programmed").Reason }
 
 func statusIn(t *testing.T, object []byte) status {
@@ -52,7 +52,7 @@ func statusIn(t *testing.T, object []byte) status {
 	return *o.Status
 }
 
-// withReviews is a server with the service, whose proxies are simulated.
+// withReviews returns a server with the service, whose proxies are simulated.
 func withReviews(t *testing.T) *world {
 	t.Helper()
 	w := followed(t)
@@ -71,8 +71,8 @@ func (w *world) connect(n int) *simulated.Proxy {
 	return p
 }
 
-// until reads events until one is of that resourceVersion, or of any with "", and is
-// programmed or not for that reason.
+// until reads events until one has that resourceVersion (or any, for "") and that
+// reason of Programmed.
 func (w *watching) until(resourceVersion, reason string) status {
 	w.t.Helper()
 	for {
@@ -91,8 +91,8 @@ func (w *watching) until(resourceVersion, reason string) status {
 	}
 }
 
-// TestStatusFollowsTheProxies: from the object one learns who runs it, by a watch
-// and by every form of a read.
+// TestStatusFollowsTheProxies checks that an object shows how many proxies run it,
+// in a watch and in every form of a read.
 func TestStatusFollowsTheProxies(t *testing.T) {
 	w := withReviews(t)
 	fast, slow := w.connect(1), w.connect(2)
@@ -153,8 +153,8 @@ func firstItem(t *testing.T, list string) string {
 	return string(all.Items[0])
 }
 
-// TestStatusOfARefusal: the object that a refusal comes from says who refuses and
-// why, no other one does, and a better one heals it.
+// TestStatusOfARefusal checks that the refused object says who refuses it and why,
+// that no other object does, and that a better one clears it.
 func TestStatusOfARefusal(t *testing.T) {
 	w := withReviews(t)
 	w.create("innocent")
@@ -185,7 +185,8 @@ func TestStatusOfARefusal(t *testing.T) {
 	}
 }
 
-// TestStatusBesideARefusal: who refuses one rule of a route table runs every other one.
+// TestStatusBesideARefusal checks that a proxy which refuses one rule of a route
+// table runs every other one.
 func TestStatusBesideARefusal(t *testing.T) {
 	w := withReviews(t)
 	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", strings.ReplaceAll(simulated.Reviews, "reviews", "ratings"), asYAML)
@@ -215,8 +216,8 @@ spec:
 	}
 }
 
-// TestStatusOfProblems: what cannot be honoured and what is not there are told as
-// conditions.
+// TestStatusOfProblems checks the conditions for what cannot be honoured and for
+// missing references.
 func TestStatusOfProblems(t *testing.T) {
 	w := followed(t)
 	seen := w.watch("&statusEvents=true")
@@ -229,7 +230,8 @@ func TestStatusOfProblems(t *testing.T) {
 	}
 }
 
-// TestWatchWithoutStatuses: who does not want them is told of changes only.
+// TestWatchWithoutStatuses checks that a client which wants no statuses receives
+// changes only.
 func TestWatchWithoutStatuses(t *testing.T) {
 	w := withReviews(t)
 	p := w.connect(1)
@@ -244,8 +246,8 @@ func TestWatchWithoutStatuses(t *testing.T) {
 	plain.want("ADDED split", "MODIFIED split", "DELETED split")
 }
 
-// TestWhatIsSentBackAsStatusIsDropped: it is not stored, and an object that was got
-// with its status can be written.
+// TestWhatIsSentBackAsStatusIsDropped checks that a status is not stored, and that
+// an object read with its status can be written.
 func TestWhatIsSentBackAsStatusIsDropped(t *testing.T) {
 	w := withReviews(t)
 	w.create("split")
@@ -272,8 +274,8 @@ func TestWhatIsSentBackAsStatusIsDropped(t *testing.T) {
 	}
 }
 
-// TestDryRunTellsTheStatusOfWhatIsStored, so that a diff of the two shows what would
-// change and nothing else.
+// TestDryRunTellsTheStatusOfWhatIsStored checks that a diff with a dry run shows
+// only what would change.
 func TestDryRunTellsTheStatusOfWhatIsStored(t *testing.T) {
 	w := withReviews(t)
 	w.connect(1)
@@ -286,8 +288,8 @@ func TestDryRunTellsTheStatusOfWhatIsStored(t *testing.T) {
 	}
 }
 
-// TestKubectlWaits: kubectl's own wait ends when every proxy runs the
-// rule, and not before.
+// TestKubectlWaits checks that kubectl wait ends when every proxy runs the rule,
+// and not before.
 func TestKubectlWaits(t *testing.T) {
 	kubectl := outside.Tool(t, "kubectl")
 	w := withReviews(t)
@@ -321,7 +323,8 @@ func TestKubectlWaits(t *testing.T) {
 	}
 }
 
-// TestOwnClientKnowsNoStatuses: batches of our own watch are changes of the store.
+// TestOwnClientKnowsNoStatuses checks that batches of our own watch are changes of
+// the store.
 func TestOwnClientKnowsNoStatuses(t *testing.T) {
 	w := withReviews(t)
 	p := w.connect(1)
@@ -363,7 +366,8 @@ func TestOwnClientKnowsNoStatuses(t *testing.T) {
 	}
 }
 
-// TestStatusOfAMissingSecret: a Gateway that names one which is not there says so.
+// TestStatusOfAMissingSecret checks that a Gateway that names a missing Secret says
+// so.
 func TestStatusOfAMissingSecret(t *testing.T) {
 	w := followed(t)
 	seen := w.watch("&statusEvents=true")
@@ -378,8 +382,8 @@ func TestStatusOfAMissingSecret(t *testing.T) {
 	}
 }
 
-// TestStatusOfWhatIsWithheld: an object that exceeds the budget is not accepted, and
-// the condition has the numbers.
+// TestStatusOfWhatIsWithheld checks that an object over the budget is not accepted,
+// with the numbers in the condition.
 func TestStatusOfWhatIsWithheld(t *testing.T) {
 	mem := memory.New()
 	view := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})

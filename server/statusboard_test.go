@@ -14,9 +14,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// TestBoardLooksSeldom: however often it is asked, and this replica by others, one
-// look is taken once in a while, and while somebody watches no more often; when nobody
-// does any more it ends.
+// TestBoardLooksSeldom checks that the proxies are probed only from time to time,
+// however often the board and this replica are queried, no more often with
+// watchers, and not by itself after the last watcher has left.
 func TestBoardLooksSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
@@ -65,12 +65,12 @@ func TestBoardLooksSeldom(t *testing.T) {
 			t.Error("it does not look for a new watcher")
 		}
 		again()
-		synctest.Wait() // And the bubble ends only if its goroutines have.
+		synctest.Wait() // The bubble ends only if its goroutines have.
 	})
 }
 
-// TestBoardKnowsWhatIsSo: what a look takes over from the one before is what it would
-// have found itself, whatever others have told of meanwhile, or not.
+// TestBoardKnowsWhatIsSo checks that a refresh which reuses the one before finds
+// the same as one from scratch, whatever other replicas reported meanwhile.
 func TestBoardKnowsWhatIsSo(t *testing.T) {
 	standings := manyStandings(t, 3)
 	views := []peerView{{}, {silent: []string{"replica b does not answer"}}, {awaited: []string{"a has just started"}}}
@@ -88,8 +88,8 @@ func TestBoardKnowsWhatIsSo(t *testing.T) {
 	}
 }
 
-// TestConditionsAreOfTheObject: a condition keeps the time since which it is as it is
-// when its object changes, and has none from before its object was made.
+// TestConditionsAreOfTheObject checks that a condition keeps its transition time
+// when its object changes, and has none from before the object was created.
 func TestConditionsAreOfTheObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		board := &postings{changed: make(chan struct{}), wordings: &wordings{}}
@@ -134,7 +134,7 @@ func manyStandings(t testing.TB, n int) *discovery.ObjectStatuses {
 	return standings
 }
 
-// BenchmarkStatusBoard is a look at 10,000 objects of which none has changed.
+// BenchmarkStatusBoard measures a refresh of 10,000 unchanged objects.
 func BenchmarkStatusBoard(b *testing.B) {
 	standings := manyStandings(b, 10_000)
 	board := (&postings{changed: make(chan struct{}), wordings: &wordings{}}).next(standings, peerView{})

@@ -6,11 +6,12 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// followStatuses begins to follow the statuses of objects, if there are any and the
-// client wants them: news is closed when one has changed. To who goes on from a
-// revision all are news: nobody knows which he has seen, and a status that changed
-// between his list and his watch may never change again. People who read rows would
-// see each twice.
+// followStatuses starts to follow the statuses of objects, if there are any and the
+// client wants them. news is closed when a status has changed. If the client
+// resumes from a revision, all statuses are news: the server does not know which
+// ones the client has seen, and a status that changed between its list and its
+// watch may never change again. Tables are an exception, because people would see
+// each row twice.
 func (s *stream) followStatuses() (news <-chan struct{}, done func()) {
 	board := s.k.statuses
 	if board == nil || !s.statuses {
@@ -30,9 +31,10 @@ var alreadyClosed = func() chan struct{} {
 	return c
 }()
 
-// writeStatuses writes an event for each object of the watch whose status has
-// changed, with the resourceVersion that it has, and then how far the client is, which
-// is farther. One that is newer than what was written comes with its own event.
+// writeStatuses writes an event for each watched object whose status has changed.
+// The event has the object's resourceVersion, so a bookmark with the client's later
+// position follows. writeStatuses skips an object that is newer than what was
+// written, whose own event will follow.
 func (s *stream) writeStatuses(ctx context.Context) (news <-chan struct{}, err error) {
 	keys, posted, news := s.k.statuses.since(s.posted)
 	s.posted = posted

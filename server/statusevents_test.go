@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestStatusBetweenListAndWatch: a status that changes after a client has listed, and
-// before it watches from there, is told all the same, be it by name, as kubectl wait
-// has it, or to a browser that comes back.
+// TestStatusBetweenListAndWatch checks that a status which changes after a client's
+// list and before its watch is sent anyway: to a watch by name, as in kubectl wait,
+// and to a browser that resumes.
 func TestStatusBetweenListAndWatch(t *testing.T) {
 	w := withReviews(t)
 	p := w.connect(1)
@@ -30,8 +30,8 @@ func TestStatusBetweenListAndWatch(t *testing.T) {
 	}
 }
 
-// TestStatusesAreNotMetadata: a watch of metadata is told of changes alone, be it of one
-// object by its name or one that says that it knows.
+// TestStatusesAreNotMetadata checks that a watch of metadata receives changes only,
+// even if it follows one object by name or asks for statuses.
 func TestStatusesAreNotMetadata(t *testing.T) {
 	const accept = "Accept: application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 	w := withReviews(t)

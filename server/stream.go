@@ -10,26 +10,26 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// stream writes one watch to one client. It keeps nothing but one batch, and a
-// buffer while it writes: a client that does not read holds up its own watcher until the
-// store cuts that off, or the write deadline this connection.
+// stream writes one watch to one client. It holds only one batch, and a buffer
+// while it writes. A client that does not read blocks its own watcher until the
+// store cuts the watch off, or the write deadline this connection.
 type stream struct {
 	*watchRequest
 	to   *deadlineWriter
-	out  *bufio.Writer // to to, lent for a write
+	out  *bufio.Writer // writes to to; set during a write
 	conn *http.ResponseController
 	k    *resource
 	turn *turn
 
 	revision   int64           // everything up to here was written
-	bookmarked int64           // the newest revision that the client knows of
+	bookmarked int64           // the newest revision that the client knows
 	posted     uint64          // version of the statuses that were written
-	ended      <-chan struct{} // when another client gets the place; nil for never
+	ended      <-chan struct{} // closed when another client gets the place; may be nil
 }
 
 func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream {
 	conn := http.NewResponseController(w)
-	// The request is read; its read deadline would end the watch.
+	// The request has been read. Its read deadline would end the watch.
 	_ = conn.SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", asked.events.format.contentType())
 	if asked.events.format == formatEvents {
@@ -39,8 +39,9 @@ func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream 
 	return &stream{watchRequest: asked, to: to, conn: conn, k: k, turn: k.turns.turn()}
 }
 
-// deadlineWriter gives every write to the connection a deadline: three quarters of
-// the timeout at least, for to set one costs more than to look at the clock.
+// deadlineWriter sets a deadline for every write to the connection, which is at
+// least three quarters of the timeout ahead. Setting one costs more than looking at
+// the clock, so it reuses them.
 type deadlineWriter struct {
 	w        http.ResponseWriter
 	conn     *http.ResponseController
@@ -58,9 +59,9 @@ func (d *deadlineWriter) Write(p []byte) (int, error) {
 	return d.w.Write(p)
 }
 
-// run writes until the client goes, its time is over, the server stops or the
-// watch fails. Its error is nil: the stream has begun, so what failed was told
-// inside of it.
+// run writes until the client leaves, the time is over, the server stops or the
+// watch fails. It returns nil: the stream has begun, so failures are reported in
+// the stream.
 func (s *stream) run(ctx context.Context, b *startedWatch) error {
 	news, done := s.followStatuses()
 	defer done()
@@ -121,8 +122,8 @@ func (s *stream) inTurn(ctx context.Context, write func() error) error {
 	return s.buffered(write)
 }
 
-// buffered lends the stream a buffer for a write that flushes: thousands of streams
-// that have nothing to write need none.
+// buffered gives the stream a buffer for a write that flushes. Thousands of idle
+// streams need no buffer.
 func (s *stream) buffered(write func() error) error {
 	s.out = streamBuffers.Get().(*bufio.Writer)
 	s.out.Reset(s.to)
@@ -160,11 +161,12 @@ func (s *stream) writeBegin(b *startedWatch) error {
 	return nil
 }
 
-// maxRun bounds the batches between two flushes, and so between two looks at
+// maxRun bounds the batches between two flushes, and thereby between two looks at
 // the clock.
 const maxRun = 64
 
-// goOn writes the changes that are ready, or that there will be none.
+// goOn writes the changes that are ready, or the end of the watch. It reports
+// whether the stream goes on.
 func (s *stream) goOn(ctx context.Context, from *changes) bool {
 	var ended error
 	err := s.inTurn(ctx, func() (err error) {
@@ -177,8 +179,9 @@ func (s *stream) goOn(ctx context.Context, from *changes) bool {
 	return err == nil && ended == nil
 }
 
-// writeChanges writes the batches that are ready, and settles when there are no more
-// for now, or for this turn, or for good: then ended is why.
+// writeChanges writes the batches that are ready. It settles when there are no more
+// for now, or for this turn, or when the watch has ended; ended is the reason for
+// the end.
 func (s *stream) writeChanges(from *changes) (ended, err error) {
 	for n := range maxRun {
 		batch, some, ended := from.next()
@@ -206,7 +209,7 @@ func (s *stream) writeBatch(batch store.Batch) error {
 	return nil
 }
 
-// writeRevision writes all that the client is told of one revision.
+// writeRevision writes the client's events of one revision.
 func (s *stream) writeRevision(revision int64, events []store.Event) error {
 	for i, e := range events {
 		if err := s.events.event(s.out, string(e.Type), e.Object, i == len(events)-1); err != nil {
@@ -217,9 +220,9 @@ func (s *stream) writeRevision(revision int64, events []store.Event) error {
 	return nil
 }
 
-// settle ends a run of whole batches: a client that asked for bookmarks is told
-// that the revisions before it are complete, so that it can keep a transaction
-// together, and so is one that just waits to have caught up.
+// settle ends a run of whole batches. A bookmark tells the client that the
+// revisions before it are complete, so that the client can keep transactions
+// together, or knows that it has caught up.
 func (s *stream) settle() error {
 	if s.bookmarks || s.positions() && s.revision > s.bookmarked {
 		if err := s.writeBookmark(); err != nil {
@@ -229,8 +232,8 @@ func (s *stream) settle() error {
 	return s.flush()
 }
 
-// askBookmark has the watcher prove how far it is; the proof is a batch, if an
-// empty one, and a bookmark follows every run of batches.
+// askBookmark asks the watcher for its progress. The watcher answers with a batch,
+// perhaps an empty one, and a bookmark follows every run of batches.
 func (s *stream) askBookmark(ctx context.Context, watcher store.Watcher) {
 	if !s.positions() {
 		return
@@ -250,9 +253,10 @@ func (s *stream) writeBookmark() error {
 	return s.events.bookmark(s.out, s.revision, endsState)
 }
 
-// writeEnd ends the stream so that the client knows where to go on: with a
-// last bookmark, and with an ERROR event if it must list again. A watch that
-// was cut off for being slow, or whose store is away, can simply be resumed.
+// writeEnd ends the stream so that the client knows where to resume: with a last
+// bookmark, and with an ERROR event if the client must list again. A client can
+// simply resume a watch that was cut off for being slow or whose store is
+// unavailable.
 func (s *stream) writeEnd(err error) {
 	_ = s.buffered(func() error { return s.writeLast(err) })
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// writeTable answers with the objects as rows, which is how kubectl prints
-// kinds that it has never heard of.
+// writeTable answers with the objects as rows. kubectl prints kinds that it does
+// not know from this.
 func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, meta metav1.ListMeta, objs []*schema.Object) error {
 	include, err := includeObjectParam(r)
 	if err != nil {
@@ -44,7 +44,7 @@ func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, 
 	})
 }
 
-// newTable has the objects as rows, without columns.
+// newTable returns a table with the objects as rows, without columns.
 func (k *resource) newTable(meta metav1.ListMeta, objs []*schema.Object, include metav1.IncludeObjectPolicy) *metav1.Table {
 	t := &metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
@@ -58,7 +58,8 @@ func (k *resource) newTable(meta metav1.ListMeta, objs []*schema.Object, include
 	return t
 }
 
-// columns are those of the kind, and where there are proxies how far they are.
+// columns returns the columns of the kind and, if there are proxies, one for the
+// status.
 func (k *resource) columns() []metav1.TableColumnDefinition {
 	columns := schema.TableColumns(k.kind)
 	if k.statuses == nil {
@@ -81,7 +82,7 @@ func (k *resource) newRow(o *schema.Object, now time.Time, include metav1.Includ
 	return metav1.TableRow{Cells: cells, Object: k.rowObject(o, include)}
 }
 
-// rowObject is what stands beside the cells of a row.
+// rowObject returns the object beside the cells of a row.
 func (k *resource) rowObject(o *schema.Object, include metav1.IncludeObjectPolicy) runtime.RawExtension {
 	switch include {
 	case metav1.IncludeNone:
@@ -92,8 +93,8 @@ func (k *resource) rowObject(o *schema.Object, include metav1.IncludeObjectPolic
 	return runtime.RawExtension{Object: metadataOf(o.Meta)}
 }
 
-// includeObjectParam is what the client wants beside the cells; unset is the
-// metadata.
+// includeObjectParam returns what the client wants beside the cells. Unset means
+// the metadata.
 func includeObjectParam(r *http.Request) (metav1.IncludeObjectPolicy, error) {
 	v, err := choiceParam(queryOf(r), "includeObject",
 		string(metav1.IncludeNone), string(metav1.IncludeMetadata), string(metav1.IncludeObject))

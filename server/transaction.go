@@ -20,13 +20,14 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// transactionsPath takes operations that are done together or not at all.
+// transactionsPath accepts operations that are all done or none.
 const transactionsPath = "/apis/" + registryVersion + "/transactions"
 
 const (
 	registryVersion = "registry.istio.io/v1"
-	// maxTransaction bounds the body of a transaction in JSON, in bytes; in YAML
-	// it may be no longer than that of an object, for what it takes to read it.
+	// maxTransaction bounds the body of a transaction in JSON, in bytes. A YAML body
+	// may be no longer than that of an object, because of the memory that reading it
+	// takes.
 	maxTransaction = 8 << 20
 )
 
@@ -40,7 +41,7 @@ type transaction struct {
 
 // operation is one step. Create, update and apply have an object, whose
 // resourceVersion is a precondition; patch and delete name one. Apply with a
-// fieldManager is a server-side apply, of some fields of the object.
+// fieldManager is a server-side apply of some fields of the object.
 type operation struct {
 	Verb      string          `json:"verb"`
 	Object    json.RawMessage `json:"object,omitempty"`
@@ -56,7 +57,7 @@ type operation struct {
 	Preconditions *metav1.Preconditions `json:"preconditions,omitempty"`
 }
 
-// transactionResult is the answer. What all operations wrote has its
+// transactionResult is the answer. Everything that the operations wrote has its
 // resourceVersion.
 type transactionResult struct {
 	metav1.TypeMeta `json:",inline"`
@@ -66,15 +67,15 @@ type transactionResult struct {
 	Undone []undone `json:"undone,omitempty"`
 }
 
-// operationResult stands in the place of its operation.
+// operationResult is the result of the operation with the same index.
 type operationResult struct {
 	Verb store.Verb `json:"verb"`
-	// Object as it is now; after a delete as it was last, with the
+	// Object is the present state. After a delete it is the last state, with the
 	// resourceVersion of the deletion.
 	Object json.RawMessage `json:"object"`
 }
 
-// transaction answers POST: all operations at one revision, or none.
+// transaction answers POST. It does all operations at one revision, or none.
 func (s *Server) transaction(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, transactionParams); err != nil {
@@ -94,7 +95,7 @@ func (s *Server) transaction(w http.ResponseWriter, r *http.Request) error {
 	return s.transact(w, r, writes, ops, warnings)
 }
 
-// readOperations makes steps of a store's transaction of a body.
+// readOperations converts a body to operations of the store.
 func (s *Server) readOperations(r *http.Request) ([]store.Op, []diag.List, error) {
 	leave, err := s.enterWith(r.Context(), bodyLength(r))
 	if err != nil {
@@ -116,7 +117,7 @@ func (s *Server) readOperations(r *http.Request) ([]store.Op, []diag.List, error
 	return ops, warnings, nil
 }
 
-// decodeOperations leaves out those that own fields: these need what is stored.
+// decodeOperations skips server-side applies, which need the stored objects.
 func (s *Server) decodeOperations(r *http.Request) (*transaction, []store.Op, []diag.List, error) {
 	t, err := readTransaction(r)
 	if err != nil {
@@ -149,7 +150,7 @@ func (s *Server) transact(w http.ResponseWriter, r *http.Request, writes store.I
 	return writeJSON(w, r, answer)
 }
 
-// resultOf is the answer about operations that were done, and what they changed.
+// resultOf returns the answer for completed operations, and what they changed.
 func resultOf(ops []store.Op, done []*schema.Object) (transactionResult, []schema.Change) {
 	answer := transactionResult{
 		TypeMeta: metav1.TypeMeta{APIVersion: registryVersion, Kind: "TransactionResult"},
@@ -171,7 +172,7 @@ func resultOf(ops []store.Op, done []*schema.Object) (transactionResult, []schem
 	return answer, changes
 }
 
-// failedTransaction is an error of a whole transaction as a client sees it.
+// failedTransaction converts the error of a whole transaction for the client.
 func failedTransaction(err error) error {
 	var e *store.Error
 	if !errors.As(err, &e) || e.Cause != nil {
@@ -180,7 +181,7 @@ func failedTransaction(err error) error {
 	return &apierrors.StatusError{ErrStatus: *store.ToTxnStatus(err)}
 }
 
-// atOperation is why an operation cannot be read, or does not fit.
+// atOperation adds to an error the operation that cannot be read or does not fit.
 func atOperation(err error, index int, key schema.Key) error {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		st := status.Status()
@@ -233,8 +234,8 @@ func readTransaction(r *http.Request) (*transaction, error) {
 	return t, nil
 }
 
-// misreadTransaction names the operation, if there is one, that a body cannot be
-// read for.
+// misreadTransaction returns an error that names the operation, if any, because of
+// which a body cannot be read.
 func misreadTransaction(body []byte, err error) error {
 	var t struct {
 		Operations []json.RawMessage `json:"operations"`
@@ -251,7 +252,7 @@ func misreadTransaction(body []byte, err error) error {
 	return badRequest("body: must be a Transaction, {%q: [{%q: …, %q: …}]}: %v", "operations", "verb", "object", err)
 }
 
-// decodeOp makes a step of a store's transaction of an operation.
+// decodeOp converts an operation to one of the store.
 func (s *Server) decodeOp(ctx context.Context, index int, o operation, warnings *diag.List) (store.Op, error) {
 	if o.FieldManager != nil || o.Force {
 		return store.Op{}, badRequest("fieldManager and force are for apply")
@@ -276,10 +277,10 @@ func (s *Server) decodeOp(ctx context.Context, index int, o operation, warnings 
 	return store.Op{}, badRequest("verb: must be create, update, apply, patch or delete, found %q", o.Verb)
 }
 
-// owns reports whether it is an apply of some fields.
+// owns reports whether the operation is a server-side apply, which owns fields.
 func (o operation) owns() bool { return o.Verb == "apply" && (o.FieldManager != nil || o.Force) }
 
-// applyFields makes a step of a server-side apply.
+// applyFields converts a server-side apply to an operation of the store.
 func (s *Server) applyFields(ctx context.Context, index int, o operation, warnings *diag.List) (store.Op, error) {
 	if err := o.wantsObject(); err != nil {
 		return store.Op{}, err
@@ -301,7 +302,7 @@ func (s *Server) applyFields(ctx context.Context, index int, o operation, warnin
 	})}, nil
 }
 
-// inOperation is a change that says of which operation it is when it fails.
+// inOperation returns change with errors that name its operation.
 func inOperation(index int, key schema.Key, change store.Change) store.Change {
 	return func(current *schema.Object) (*schema.Object, error) {
 		next, err := change(current)
@@ -318,7 +319,7 @@ func (o operation) key() schema.Key {
 	return schema.Key{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
-// checkNamed wants an operation to say which object it means.
+// checkNamed requires an operation to name its object.
 func (o operation) checkNamed() error {
 	for _, one := range []struct{ field, value string }{{"kind", o.Kind}, {"namespace", o.Namespace}, {"name", o.Name}} {
 		if one.value == "" {
@@ -341,7 +342,7 @@ func (o operation) wantsObject() error {
 	return o.wants(ok, "an object, whose metadata.resourceVersion is the precondition")
 }
 
-// decodeObject decodes as strictly as for a request of its own.
+// decodeObject decodes an object as strictly as a request of its own.
 func (s *Server) decodeObject(ctx context.Context, o operation, warnings *diag.List) (*schema.Object, error) {
 	if err := o.wantsObject(); err != nil {
 		return nil, err

@@ -18,12 +18,12 @@ const (
 	changes      = "/apis/registry.istio.io/v1/changes"
 )
 
-// transaction is a body of some operations in JSON.
+// transaction returns a body with operations, in JSON.
 func transaction(ops ...string) string {
 	return `{"operations":[` + strings.Join(ops, ",") + `]}`
 }
 
-// ruleOp is an operation with a rule.
+// ruleOp returns an operation with a rule.
 func ruleOp(verb, name string, precedence int, metadata ...string) string {
 	meta := append([]string{fmt.Sprintf(`"name":%q`, name)}, metadata...)
 	return fmt.Sprintf(`{"verb":%q,"object":{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{%s},
@@ -54,7 +54,8 @@ func (a answer) results(t *testing.T) results {
 	return out
 }
 
-// TestTransaction: all verbs at one revision, results in the order of operations.
+// TestTransaction does all verbs at one revision, with results in the order of
+// operations.
 func TestTransaction(t *testing.T) {
 	w := start(t)
 	for _, name := range []string{"updated", "patched", "deleted", "applied"} {
@@ -81,7 +82,7 @@ func TestTransaction(t *testing.T) {
 	w.want(http.StatusOK, "POST", transactions, "operations:\n- {verb: delete, kind: RouteRule, namespace: default, name: new}\n", asYAML)
 }
 
-// TestTransactionRefused: what is wrong is told with the operation, and nothing
+// TestTransactionRefused checks that an error names its operation, and that nothing
 // is done.
 func TestTransactionRefused(t *testing.T) {
 	w := start(t)
@@ -132,7 +133,7 @@ func TestTransactionRefused(t *testing.T) {
 	w.want(http.StatusRequestEntityTooLarge, "POST", transactions, strings.Repeat("#", 2<<20), asYAML)
 }
 
-// TestHistory: versions, who made them, and the way back.
+// TestHistory checks versions, their authors, and rollbacks.
 func TestHistory(t *testing.T) {
 	w := start(t)
 	first := w.want(http.StatusCreated, "POST", rulesPath+"?fieldManager=tests", rule("reviews", 100), asYAML, "X-Remote-User: ada").object(t)
@@ -169,7 +170,7 @@ func TestHistory(t *testing.T) {
 	w.want(http.StatusBadRequest, "GET", since+"&name=reviews", "")
 
 	body := fmt.Sprintf(`{"revision":%s,"namespace":"default"}`, first.Metadata.ResourceVersion)
-	asText := fmt.Sprintf(`{"revision":%q,"namespace":"default"}`, first.Metadata.ResourceVersion) // As its history has it.
+	asText := fmt.Sprintf(`{"revision":%q,"namespace":"default"}`, first.Metadata.ResourceVersion) // as in its history
 	if w.want(http.StatusOK, "POST", rollbacks+"?dryRun=All", body, asJSON).text != w.want(http.StatusOK, "POST", rollbacks+"?dryRun=All", asText, asJSON).text {
 		t.Error("a revision in quotes is another one")
 	}
@@ -192,7 +193,7 @@ func TestHistory(t *testing.T) {
 	w.want(http.StatusBadRequest, "POST", rollbacks, `{"revison":1,"namespace":"default"}`, asJSON)
 }
 
-// TestStepsOfARollback are asked for by a token that the server gave out.
+// TestStepsOfARollback checks that steps need a token from the server.
 func TestStepsOfARollback(t *testing.T) {
 	w := start(t, func(o *server.Options) { o.MaxTransaction = 2 })
 	w.create("a")
@@ -240,8 +241,8 @@ func TestStepsOfARollback(t *testing.T) {
 	w.want(http.StatusBadRequest, "GET", changes+"?since=1&limit=-2", "")
 }
 
-// TestAnEmptyNameIsNotAll: what is given and empty, as by a variable that nobody has
-// set, does not mean what it would mean to leave it out.
+// TestAnEmptyNameIsNotAll checks that an empty value, as from an unset variable,
+// does not mean the same as a missing one.
 func TestAnEmptyNameIsNotAll(t *testing.T) {
 	w := start(t)
 	w.create("a", "labels: {team: red}")
@@ -292,8 +293,8 @@ func TestAnEmptyNameIsNotAll(t *testing.T) {
 	}
 }
 
-// TestTransactionsAreToldAgain: who lost a stream in the middle of a transaction
-// is told all of it, by whatever of it they go on from.
+// TestTransactionsAreToldAgain checks that a client which lost its stream in the
+// middle of a transaction receives all of it, whichever event it resumes from.
 func TestTransactionsAreToldAgain(t *testing.T) {
 	w := start(t)
 	w.create("gone")

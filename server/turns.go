@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// maxTurn is how long a watch may write before the next one gets its turn as
-// well: it may be waiting for a client that does not read.
+// maxTurn is how long a watch may write before the next one may start as well: it
+// may be waiting for a client that does not read.
 const maxTurn = 20 * time.Millisecond
 
-// turns are what watches take to write: no more of them write at a time than
-// there are processors. When hundreds catch up at once they then wait for each
-// other in a line, and not every read and write of others behind all of them.
+// turns limit the watches that write at a time to the number of processors. When
+// hundreds catch up at once, they wait for each other in a line, and other reads
+// and writes do not wait behind all of them.
 type turns chan struct{}
 
 func newTurns() turns { return make(turns, runtime.GOMAXPROCS(0)) }
 
-// turn is that of one watch, for one write after the other.
+// turn belongs to one watch, which uses it for one write after the other.
 type turn struct {
 	of    turns
 	late  *time.Timer
@@ -32,8 +32,8 @@ func (t turns) turn() *turn {
 	return u
 }
 
-// take waits for the turn; end ends it, at the latest after maxTurn it ends by
-// itself. When ctx ends first, there is nothing left to write for.
+// take waits for the turn. end ends it; after maxTurn it ends by itself. take
+// returns an error if ctx ends first.
 func (u *turn) take(ctx context.Context) error {
 	select {
 	case u.of <- struct{}{}:
@@ -50,9 +50,9 @@ func (u *turn) end() {
 	u.release()
 }
 
-// release is also the timer's, which may be faster than whoever makes it: it has
-// to do without. It may come once more, and late: then it ends the next turn early,
-// which does no harm.
+// release is also called by the timer, which may fire before turns.turn has set
+// u.late, so release does not use it. It may run once more, and late: then it ends
+// the next turn early, which does no harm.
 func (u *turn) release() {
 	if u.taken.CompareAndSwap(true, false) {
 		<-u.of

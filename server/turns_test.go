@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestTurns: no more watches write at a time than may, in the order in which
-// they came, and those that wait for their clients hold up the others only for
-// so long.
+// TestTurns checks that no more watches write at a time than allowed, in the order
+// in which they came, and that those which wait for their clients delay the others
+// only for a limited time.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := make(turns, 2)
@@ -29,7 +29,7 @@ func TestTurns(t *testing.T) {
 					return
 				}
 				order <- i
-				time.Sleep(time.Millisecond) // Of the bubble.
+				time.Sleep(time.Millisecond) // of the bubble
 				turn.end()
 			}()
 			synctest.Wait()
@@ -71,8 +71,8 @@ func TestTurnOfWhoIsGone(t *testing.T) {
 	}
 }
 
-// TestTurnThatIsLateWhileItIsMade: on a busy machine the timer of a turn comes
-// before that is whole.
+// TestTurnThatIsLateWhileItIsMade checks that on a busy machine the timer of a turn
+// may fire before the turn is complete.
 func TestTurnThatIsLateWhileItIsMade(t *testing.T) {
 	turns := make(turns, 1)
 	unfinished := &turn{of: turns}

@@ -10,10 +10,11 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// TestConditionsOfEveryCode: an object with any message but advice is neither
-// accepted nor programmed, also where all of its proxies run it, or none is concerned.
+// TestConditionsOfEveryCode checks that an object with any message except advice is
+// neither accepted nor programmed, even if all of its proxies run it, or none is
+// concerned.
 func TestConditionsOfEveryCode(t *testing.T) {
-	codes := []diag.Code{"PA9999"} // One that this version does not know.
+	codes := []diag.Code{"PA9999"} // one that this version does not know
 	for _, m := range diag.Messages {
 		codes = append(codes, m.Code)
 	}

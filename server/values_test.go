@@ -11,7 +11,7 @@ import (
 
 const servicesPath = "/apis/networking.istio.io/v1/namespaces/default/virtualservices"
 
-// manyParams is a VirtualService with so many conditions of two values each.
+// manyParams returns a VirtualService with n conditions of two values each.
 func manyParams(n int) string {
 	var conditions strings.Builder
 	for i := range n {
@@ -21,7 +21,7 @@ func manyParams(n int) string {
 		`"match":[{"queryParams":{` + conditions.String()[1:] + `}}],"route":[{"destination":{"host":"reviews"}}]}]}}`
 }
 
-// storeUnchecked stores what no request may bring any more.
+// storeUnchecked stores what no request may contain any more.
 func (w *world) storeUnchecked(text string) {
 	w.Helper()
 	o, problems := schema.Decode([]byte(text), schema.Options{Counted: true})
@@ -33,8 +33,8 @@ func (w *world) storeUnchecked(text string) {
 	}
 }
 
-// TestWhatHasManyValuesCanBeChanged: those of what is stored are none of a patch, and
-// neither are those that tell its owners.
+// TestWhatHasManyValuesCanBeChanged checks that neither the values of the stored
+// object nor its managedFields count for a patch.
 func TestWhatHasManyValuesCanBeChanged(t *testing.T) {
 	for name, conditions := range map[string]int{
 		"more than there may be":               schema.MaxValues/2 + 1000,

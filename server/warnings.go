@@ -15,23 +15,23 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Bounds of the warnings sent with one answer: a client's limit on header bytes
-// must not turn a stored object into a failure.
+// Bounds of the warnings in one answer: a client's limit on header bytes must not
+// turn a successful write into a failure.
 const (
 	maxWarnings     = 10
-	maxWarningBytes = 1 << 10 // of one
+	maxWarningBytes = 1 << 10 // of one warning
 )
 
-// warnOf sends what is wrong with what was written: what each object shows by
-// itself, and what this replica knows them to be wrong with among all others.
+// warnOf sends warnings about written objects: those of each object by itself, and
+// those that this replica knows from all other objects.
 func (s *Server) warnOf(w http.ResponseWriter, r *http.Request, own diag.List, changes ...schema.Change) {
 	warn(w, append(own, beside(s.amongOthers(r.Context(), discovery.Written{
 		Changes: changes, DryRun: queryOf(r).Get("dryRun") != "",
 	}), own)...))
 }
 
-// became is what a write has come to that is answered with an object: it is there, or
-// was marked for deletion and has lost its last finalizer, and is gone.
+// became returns the change of a write that is answered with an object. The object
+// exists, or it was marked for deletion, has lost its last finalizer and is gone.
 func became(answer *schema.Object) schema.Change {
 	if answer.Meta.DeletionTimestamp != nil && len(answer.Meta.Finalizers) == 0 {
 		return schema.Change{Before: answer}
@@ -47,7 +47,7 @@ func (s *Server) amongOthers(ctx context.Context, w discovery.Written) diag.List
 	return found
 }
 
-// beside are the problems of a list that an object does not show by itself.
+// beside returns the problems of list that are not in own.
 func beside(list, own diag.List) diag.List {
 	known := map[diag.Problem]bool{}
 	for _, p := range own {
@@ -62,8 +62,8 @@ func beside(list, own diag.List) diag.List {
 	return out
 }
 
-// unnamed is a problem without what it had not before the object got its name and
-// left its text.
+// unnamed returns a problem without the fields that change when the object gets its
+// name and is no longer text.
 func unnamed(p diag.Problem) diag.Problem {
 	p.Object.Name, p.Position = "", nil
 	return p
@@ -89,8 +89,8 @@ func addWarning(w http.ResponseWriter, text string) {
 	}
 }
 
-// warnOfUnreadable says which stored values an answer about a scope leaves out,
-// so that nobody takes it for all there is.
+// warnOfUnreadable warns of the stored values that an answer about a scope leaves
+// out, so that nobody takes the answer for complete.
 func (s *Server) warnOfUnreadable(w http.ResponseWriter, scope store.Scope) {
 	var warnings diag.List
 	for _, u := range store.UnreadableIn(s.opts.Reads, scope) {
@@ -99,8 +99,8 @@ func (s *Server) warnOfUnreadable(w http.ResponseWriter, scope store.Scope) {
 	warn(w, warnings)
 }
 
-// oneLine is a text as it fits into a header, which takes no control characters:
-// these are escaped, because a warning that holds one would not be sent at all.
+// oneLine returns a text that fits into a header. It escapes control characters,
+// because a warning that contains one would not be sent at all.
 func oneLine(text string) string {
 	text = terminal.Line(strings.Join(strings.Fields(text), " "))
 	if len(text) <= maxWarningBytes {

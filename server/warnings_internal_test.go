@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
-// TestWarningsOfHostileWordsAreSent: a header takes no control characters, and a
-// warning that holds some must neither get lost nor steer a terminal.
+// TestWarningsOfHostileWordsAreSent checks that warnings with control characters,
+// which a header cannot contain, are sent and do not control a terminal.
 func TestWarningsOfHostileWordsAreSent(t *testing.T) {
 	w := httptest.NewRecorder()
 	warn(w, diag.List{{Severity: diag.Warning, Message: "found \x1b[2J\x7f\u009b31m\u202e\xff"}})

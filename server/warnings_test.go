@@ -11,7 +11,7 @@ import (
 
 const entriesPath = "/apis/networking.istio.io/v1/namespaces/default/serviceentries"
 
-// warnings are the texts that an answer warns by.
+// warnings returns the texts of an answer's warnings.
 func (a answer) warnings(t *testing.T) (texts []string) {
 	t.Helper()
 	found, errs := utilnet.ParseWarningHeaders(a.Header["Warning"])
@@ -24,15 +24,15 @@ func (a answer) warnings(t *testing.T) (texts []string) {
 	return texts
 }
 
-// reviewsOf is a service whose instances are of one version.
+// reviewsOf returns a service whose instances have one version.
 func reviewsOf(version string) string {
 	return fmt.Sprintf(`{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"reviews"},"spec":{
 		"hosts":["reviews.default.svc.cluster.local"],"location":"MESH_INTERNAL","resolution":"STATIC",
 		"ports":[{"name":"http","number":9080,"protocol":"HTTP"}],"endpoints":[{"address":"10.0.0.1","labels":{"version":%q}}]}}`, version)
 }
 
-// TestWarningsAmongOthers: each way to write tells what is wrong with the object
-// among the others, as they are after the write.
+// TestWarningsAmongOthers checks that each way to write reports the object's
+// problems among the others, as they are after the write.
 func TestWarningsAmongOthers(t *testing.T) {
 	w := followed(t)
 	const noHost = "PA0101: RouteRule default/a: spec.destination: no ServiceEntry declares this host"
@@ -64,8 +64,8 @@ func TestWarningsAmongOthers(t *testing.T) {
 	}
 }
 
-// TestWarningsOfFinalizers: what is marked for deletion is there until its last
-// finalizer is gone.
+// TestWarningsOfFinalizers checks that a marked object exists until its last
+// finalizer is removed.
 func TestWarningsOfFinalizers(t *testing.T) {
 	w := followed(t)
 	held := func(object string) string {
@@ -88,13 +88,13 @@ func TestWarningsOfFinalizers(t *testing.T) {
 	w.want(http.StatusNotFound, "GET", rulesPath+"/a", "")
 }
 
-// ruleIn is the object of an operation.
+// ruleIn returns the object of an operation.
 func ruleIn(op string) string {
 	_, object, _ := strings.Cut(op, `"object":`)
 	return strings.TrimSuffix(object, "}")
 }
 
-// TestWarningsAreBounded: in number and in bytes.
+// TestWarningsAreBounded in number and in bytes.
 func TestWarningsAreBounded(t *testing.T) {
 	w := followed(t)
 	var ops []string
@@ -116,7 +116,8 @@ func longHost(label string, i int) string {
 	return strings.Repeat(strings.Repeat(label, 40)+".", 5) + fmt.Sprintf("h%d.example", i)
 }
 
-// TestWarnedOnce: what the text of an object shows is not told a second time.
+// TestWarnedOnce checks that a problem which the text of an object shows is
+// reported only once.
 func TestWarnedOnce(t *testing.T) {
 	w := followed(t)
 	w.want(http.StatusCreated, "POST", entriesPath, reviewsOf("v1"), asJSON)
@@ -135,8 +136,8 @@ func TestWarnedOnce(t *testing.T) {
 	}
 }
 
-// TestWarningsOfWhatV1Loses: told while Envoys of the v1 API poll, once for all of them,
-// and until the object is mended.
+// TestWarningsOfWhatV1Loses checks that they are sent while Envoys of the v1 API
+// poll, once for all of them, until the object is repaired.
 func TestWarningsOfWhatV1Loses(t *testing.T) {
 	w := followed(t)
 	const rulePath = "/apis/networking.istio.io/v1/namespaces/default/destinationrules/reviews"

@@ -12,10 +12,10 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// watch answers ?watch=true on a collection. Whatever can fail, fails before
-// the stream begins, with a real status code. Only a revision that is gone is
-// told in the stream, as Kubernetes does: its clients take that for "list
-// again", and a status code of 410 for "try again".
+// watch answers ?watch=true on a collection. Failures get a real status code before
+// the stream begins. Only an expired revision is reported in the stream, as in
+// Kubernetes, whose clients then list again; after a status code of 410 they would
+// retry.
 func (k *resource) watch(w http.ResponseWriter, r *http.Request) error {
 	asked, err := k.watchRequest(r, k.scope(r), listParams, formatJSON, formatTable, formatMetadata, formatEvents)
 	if err != nil {
@@ -49,30 +49,30 @@ func (k *resource) serveWatch(w http.ResponseWriter, r *http.Request, asked *wat
 	return stream.run(ctx, started)
 }
 
-// watchRequest is what the query of a watch asks for.
+// watchRequest is a decoded query of a watch.
 type watchRequest struct {
 	scope    store.Scope
 	selected selection
-	// after is the resourceVersion to go on from. At 0 the watch begins with
-	// the state at hand as ADDED events, as fresh as fresh says.
+	// after is the resourceVersion to resume from. If it is 0, the watch begins with
+	// the present state as ADDED events, as fresh as fresh requires.
 	after     int64
 	fresh     int64
 	bookmarks bool
-	changes   bool          // only those: the state that they begin at is left out
-	marked    bool          // the first bookmark says that all of the state was sent
-	statuses  bool          // MODIFIED events for a status alone
-	whole     bool          // the client knows all that the revision after changed
-	timeout   time.Duration // 0: none
+	changes   bool          // send changes only, not the state before them
+	marked    bool          // mark the first bookmark as the end of the state
+	statuses  bool          // send MODIFIED events for changes of a status alone
+	whole     bool          // the client knows all changes of revision after
+	timeout   time.Duration // 0 for none
 	events    eventEncoder
 }
 
-// watchTime: so many seconds that a Duration has no room for them are the most
-// that there is room for.
+// watchTime converts seconds to a Duration. It returns the largest one if there are
+// too many seconds.
 func watchTime(seconds int64) time.Duration {
 	return time.Duration(min(seconds, int64(math.MaxInt64/time.Second))) * time.Second
 }
 
-// watchRequest reads the query, which has a scope narrowed.
+// watchRequest reads the query and narrows scope by its selectors.
 func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []string, offer ...format) (*watchRequest, error) {
 	f, err := negotiate(r, offer...)
 	if err != nil {
@@ -105,9 +105,9 @@ func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []st
 	if asked.whole, err = boolParam(q, "wholeRevisions"); err != nil {
 		return nil, err
 	}
-	// Clients take a resourceVersion for how far they are, and an old one, which a
-	// status comes with, would set them back: who follows one object by its name
-	// waits for it, others say that they know. Metadata shows none.
+	// Clients take a resourceVersion as their position, and the event of a status has
+	// an old one, which would set them back. A client that follows one object by name
+	// wants the status; others must ask for it. Metadata has no status.
 	asked.statuses = f != formatMetadata && (asked.statuses || !q.Has("statusEvents") && asked.scope.Name != "")
 	seconds, err := countParam(q, "timeoutSeconds")
 	if err != nil {
@@ -124,12 +124,12 @@ func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []st
 
 // startedWatch is a watch that the store has accepted.
 type startedWatch struct {
-	initial *store.List // nil when the watch goes on from a revision
+	initial *store.List // nil if the watch resumes from a revision
 	changes *changes
-	first   store.Batch // already taken from the changes
-	// again is what the revision to go on from changed, if that is more than one
-	// object: a client takes the resourceVersion of each event for how far it is,
-	// and may have lost its stream in the middle of a transaction.
+	first   store.Batch // the batch already taken from changes
+	// again has the changes of the revision to resume from, if there is more than one:
+	// a client takes the resourceVersion of each event as its position, and may have
+	// lost its stream in the middle of a transaction.
 	again []store.Event
 }
 
@@ -155,8 +155,8 @@ func (k *resource) beginWatch(ctx context.Context, asked *watchRequest) (*starte
 	return &startedWatch{initial: list, changes: changesOf(watcher)}, nil
 }
 
-// resumeWatch waits for the first sign of life, because a store may find out
-// only then that the revision is gone.
+// resumeWatch waits for the first batch, because a store may find out only then
+// that the revision has expired.
 func (k *resource) resumeWatch(ctx context.Context, asked *watchRequest) (*startedWatch, error) {
 	watcher, err := k.opts.Reads.Watch(ctx, asked.scope, asked.after)
 	if err != nil {
@@ -173,7 +173,8 @@ func (k *resource) resumeWatch(ctx context.Context, asked *watchRequest) (*start
 	return begun, err
 }
 
-// again may find that the watch began just in time, and its place has gone since.
+// again returns the changes of the revision to resume from. It fails if that
+// revision has expired since the watch began.
 func (k *resource) again(asked *watchRequest) ([]store.Event, error) {
 	reads, ok := k.opts.Reads.(store.Repeater)
 	if !ok || asked.whole {

@@ -25,7 +25,7 @@ type frame struct {
 	Object json.RawMessage
 }
 
-// String is "TYPE name", or the code of an ERROR.
+// String returns "TYPE name", or the code of an ERROR.
 func (f frame) String() string {
 	var o struct {
 		Metadata metav1.ObjectMeta
@@ -88,7 +88,7 @@ func (w *watching) next() (f frame, ok bool) {
 	return f, true
 }
 
-// want reads as many frames as are wanted and compares them.
+// want reads as many frames as are given and compares them.
 func (w *watching) want(frames ...string) {
 	w.t.Helper()
 	var got []string
@@ -104,7 +104,7 @@ func (w *watching) want(frames ...string) {
 	}
 }
 
-// wantEnd wants an orderly end of the stream.
+// wantEnd requires an orderly end of the stream.
 func (w *watching) wantEnd() {
 	w.t.Helper()
 	if f, ok := w.next(); ok {
@@ -139,7 +139,7 @@ func TestWatch(t *testing.T) {
 	resumed.want("ADDED c")
 }
 
-// TestWatchSharesBytes wants the very text of a GET in an event.
+// TestWatchSharesBytes checks that an event has the same text as a GET.
 func TestWatchSharesBytes(t *testing.T) {
 	w := start(t)
 	w.create("a")
@@ -149,8 +149,8 @@ func TestWatchSharesBytes(t *testing.T) {
 	}
 }
 
-// TestWatchDeletedRevision: the revision of a DELETED event is the deletion's,
-// so that a client can go on from it.
+// TestWatchDeletedRevision checks that the revision of a DELETED event is that of
+// the deletion, so that a client can resume from it.
 func TestWatchDeletedRevision(t *testing.T) {
 	w := start(t)
 	w.create("a")
@@ -206,7 +206,7 @@ func TestWatchBookmarks(t *testing.T) {
 	w.create("a")
 	watch := w.watch("&allowWatchBookmarks=true&fieldSelector=metadata.name%3Da")
 	watch.want("ADDED a")
-	last := w.create("b") // Not selected, but the bookmarks get there.
+	last := w.create("b") // not selected, but the bookmarks get there
 	for {
 		f, ok := watch.next()
 		var o object
@@ -219,8 +219,8 @@ func TestWatchBookmarks(t *testing.T) {
 	}
 }
 
-// TestWatchTimeout: the end that was asked for comes with a last bookmark, at
-// a revision that no event has told.
+// TestWatchTimeout checks that a requested end comes with a last bookmark, at a
+// revision that no event had.
 func TestWatchTimeout(t *testing.T) {
 	w := start(t)
 	w.create("a")
@@ -271,7 +271,7 @@ func (f failing) Watch(ctx context.Context, scope store.Scope, after int64) (sto
 func (f failingWatcher) Batches() <-chan store.Batch { return f.batches }
 func (f failingWatcher) Err() error                  { return f.err }
 
-// hasty forgets a revision before it is asked what that changed.
+// hasty is a store that forgets a revision before it is asked for its changes.
 type hasty struct {
 	store.Reader
 	mem *memory.Store
@@ -282,8 +282,8 @@ func (h hasty) Repeat(scope store.Scope, revision int64) ([]store.Event, error) 
 	return h.mem.Repeat(scope, revision)
 }
 
-// TestWatchIsOvertaken: a watch that may go on, and whose place has gone when it is
-// asked what is to be told again, does not go on without that.
+// TestWatchIsOvertaken checks that a watch does not go on without the changes to
+// repeat, if they expire after the watch was accepted.
 func TestWatchIsOvertaken(t *testing.T) {
 	w := start(t, func(o *server.Options) { o.Reads = hasty{o.Reads, o.Reads.(*memory.Store)} })
 	first := w.create("a")
@@ -293,8 +293,8 @@ func TestWatchIsOvertaken(t *testing.T) {
 	watch.wantEnd()
 }
 
-// TestWatchFails: once the stream has begun, an expired revision is an ERROR
-// event, and what can be resumed is a plain end after a bookmark.
+// TestWatchFails checks that once the stream has begun, an expired revision is an
+// ERROR event, and a resumable failure is a plain end after a bookmark.
 func TestWatchFails(t *testing.T) {
 	for _, c := range []struct {
 		err    error
@@ -324,8 +324,8 @@ func TestWatchLimit(t *testing.T) {
 	w.untilSlotFree()
 }
 
-// TestWatchOfStoppedReader: a client that does not read is cut off by the
-// write deadline, and holds neither its slot nor memory.
+// TestWatchOfStoppedReader checks that a client that does not read is cut off by
+// the write deadline, and keeps neither its place nor memory.
 func TestWatchOfStoppedReader(t *testing.T) {
 	w := start(t, func(o *server.Options) {
 		o.MaxWatches = 1
@@ -346,14 +346,14 @@ func TestWatchOfStoppedReader(t *testing.T) {
 	w.want(http.StatusTooManyRequests, "GET", rulesPath+"?watch=true", "")
 	big := "annotations: {note: " + strings.Repeat("x", 200<<10) + "}"
 	w.create("big", big)
-	for i := range 40 { // More than the kernel takes.
+	for i := range 40 { // more than the kernel buffers
 		w.put("big", i, big)
 	}
 	w.untilSlotFree()
 }
 
-// untilSlotFree asks until a watch is refused for its revision, no longer for
-// want of a slot.
+// untilSlotFree tries until a watch is refused for its revision and no longer for
+// lack of a place.
 func (w *world) untilSlotFree() {
 	w.Helper()
 	for w.do("GET", rulesPath+"?watch=true&resourceVersion=999999", "").StatusCode != http.StatusGatewayTimeout {
@@ -363,7 +363,8 @@ func (w *world) untilSlotFree() {
 	}
 }
 
-// TestEventsOfUnknownPast: a store need not know the state before a change.
+// TestEventsOfUnknownPast checks that a store need not know the state before a
+// change.
 func TestEventsOfUnknownPast(t *testing.T) {
 	w := start(t, func(o *server.Options) { o.Reads = forgetful{o.Reads} })
 	w.create("a", "labels: {team: red}")
@@ -373,7 +374,7 @@ func TestEventsOfUnknownPast(t *testing.T) {
 	red.want("ADDED a", "MODIFIED a", "DELETED a")
 }
 
-// forgetful is a store that never tells the previous state.
+// forgetful is a store that never returns the previous state.
 type forgetful struct{ store.Reader }
 
 func (f forgetful) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {

@@ -10,13 +10,13 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// watchPath is one watch over several kinds.
+// watchPath watches several kinds.
 const watchPath = "/apis/" + registryVersion + "/watch"
 
 var watchKindsParams = params("kinds", "namespace", "labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "timeoutSeconds", "allowWatchBookmarks", "sendInitialEvents", "statusEvents", "wholeRevisions")
 
-// watchKinds answers a watch of several kinds, in the order of revisions: a
-// transaction is one run of events, whatever it changed.
+// watchKinds answers a watch of several kinds in the order of revisions: the events
+// of a transaction follow each other, whatever kinds it changed.
 func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return errNoHead()
@@ -39,7 +39,7 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request) error {
 	return k.serveWatch(w, r, asked)
 }
 
-// kindsParam reads the kinds that are wanted, nil for all.
+// kindsParam reads the kinds; nil means all.
 func kindsParam(q url.Values) ([]*schema.Kind, error) {
 	if !q.Has("kinds") {
 		return nil, nil

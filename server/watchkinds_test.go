@@ -20,13 +20,13 @@ func (w *world) watchKinds(query string, headers ...string) *watching {
 	return w.follow(kindsPath+query, headers...)
 }
 
-// both creates a rule and a policy of one name, in one transaction.
+// both creates a rule and a policy with the same name, in one transaction.
 func (w *world) both(namespace, name string) (revision int64) {
 	w.Helper()
 	return w.createAll(schema.Key{Kind: "RouteRule", Namespace: namespace, Name: name}, schema.Key{Kind: "DestinationPolicy", Namespace: namespace, Name: name})
 }
 
-// wantRun reads to a bookmark, and wants so many events before it.
+// wantRun reads to a bookmark, and requires that many events before it.
 func (w *watching) wantRun(revision int64, events int) {
 	w.t.Helper()
 	for n := 0; ; n++ {
@@ -45,8 +45,8 @@ func (w *watching) wantRun(revision int64, events int) {
 	}
 }
 
-// TestWatchKinds: what a transaction changes in several kinds is one run of
-// events, also for who takes the watch up again.
+// TestWatchKinds checks that the changes of a transaction in several kinds are one
+// run of events, also for a client that resumes.
 func TestWatchKinds(t *testing.T) {
 	w := start(t)
 	first := w.both("default", "a")
@@ -65,12 +65,13 @@ func TestWatchKinds(t *testing.T) {
 	all.wantRun(third, 2)
 	one.wantRun(third, 1)
 	w.watchKinds(fmt.Sprintf("resourceVersion=%d&wholeRevisions=true&allowWatchBookmarks=true", second)).wantRun(third, 2)
-	w.watchKinds(fmt.Sprintf("resourceVersion=%d&allowWatchBookmarks=true", second)).wantRun(third, 4) // Its own again.
+	w.watchKinds(fmt.Sprintf("resourceVersion=%d&allowWatchBookmarks=true", second)).wantRun(third, 4) // its own again
 	w.watchKinds("kinds=DestinationPolicy&fieldSelector=metadata.name%3Db&labelSelector=!none").want("ADDED b")
 	w.watchKinds("kinds=Gateway,DestinationPolicy&namespace=other").want("ADDED c")
 }
 
-// TestSourceOfKinds: server-sent events have an id only where a transaction ends.
+// TestSourceOfKinds checks that server-sent events have an id only where a
+// transaction ends.
 func TestSourceOfKinds(t *testing.T) {
 	w := start(t)
 	first := w.both("default", "a")
@@ -87,7 +88,7 @@ func TestSourceOfKinds(t *testing.T) {
 	}
 }
 
-// TestWatchKindsEnds as other watches do, and goes on with another server.
+// TestWatchKindsEnds as other watches do, and resumes with another server.
 func TestWatchKindsEnds(t *testing.T) {
 	w, _, stop := serve(t, nil)
 	first := w.both("default", "a")
@@ -106,7 +107,7 @@ func TestWatchKindsEnds(t *testing.T) {
 	w.watchKinds(fmt.Sprintf("resourceVersion=%d", first)).want("ERROR 410")
 }
 
-// TestBadWatchKinds: what is misspelt or empty does not come to mean all.
+// TestBadWatchKinds checks that misspelt or empty kinds do not mean all.
 func TestBadWatchKinds(t *testing.T) {
 	w := start(t)
 	for _, c := range []struct {

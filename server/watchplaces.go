@@ -8,18 +8,18 @@ import (
 )
 
 // watchPlaces bounds the watches at one time. At the bound, a client that has fewer
-// watches than another takes the place of the oldest of the client that has the most,
-// whose watch ends as it does at its timeout: it can go on from where it was. Clients are
-// told apart by address. It is safe for concurrent use.
+// watches than another takes a place of the client that has the most. The oldest
+// watch of that client ends as at its timeout, so the client can resume it. Clients
+// are distinguished by address. It is safe for concurrent use.
 type watchPlaces struct {
 	most int
 
 	mu  sync.Mutex
 	all int
-	of  map[string]*list.List // of *watchPlace by client, the oldest first; none is empty
+	of  map[string]*list.List // of *watchPlace by client, oldest first; no list is empty
 }
 
-// watchPlace is that of one watch.
+// watchPlace is the place of one watch.
 type watchPlace struct {
 	client string
 	at     *list.Element
@@ -30,11 +30,11 @@ func newWatchPlaces(most int) *watchPlaces {
 	return &watchPlaces{most: most, of: map[string]*list.List{}}
 }
 
-// watchShare is the part of all connections that watches may have. The others are for
-// requests that are soon answered: health, metrics, reads, polls.
+// watchShare returns how many of all connections may be watches. The rest is for
+// short requests: health, metrics, reads, polls.
 func watchShare(connections int) int { return max(1, connections/4*3) }
 
-// take is nil where there is no place for the client.
+// take returns a place, or nil if there is none for the client.
 func (p *watchPlaces) take(r *http.Request) *watchPlace {
 	client, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -56,8 +56,8 @@ func (p *watchPlaces) take(r *http.Request) *watchPlace {
 	return place
 }
 
-// makeRoomLocked ends a watch of the client that has the most, unless that would leave it
-// fewer than the one that asks gets.
+// makeRoomLocked ends a watch of the client that has the most, unless that client
+// would then have fewer than the one that asks.
 func (p *watchPlaces) makeRoomLocked(asks string) bool {
 	most, greediest := 0, ""
 	for client, own := range p.of {
@@ -78,7 +78,7 @@ func (p *watchPlaces) makeRoomLocked(asks string) bool {
 	return true
 }
 
-// leave gives a place free.
+// leave releases a place.
 func (p *watchPlaces) leave(place *watchPlace) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/server"
 )
 
-// TestWatchesLeaveRoom: however many watches a client asks for, others get in for what is
-// soon answered, over connections of their own.
+// TestWatchesLeaveRoom checks that however many watches a client opens, others get
+// short requests answered, over their own connections.
 func TestWatchesLeaveRoom(t *testing.T) {
 	const most = 16
 	w, _, _ := serve(t, func(o *server.Options) { o.MaxConnections = most })
@@ -28,8 +28,8 @@ func TestWatchesLeaveRoom(t *testing.T) {
 	}
 }
 
-// TestWatchesGiveWay: a client that has few watches takes the places of one that has all,
-// whose oldest watches end so that they can go on.
+// TestWatchesGiveWay checks that a client with few watches takes places from a
+// client that has all, whose oldest watches end so that they can be resumed.
 func TestWatchesGiveWay(t *testing.T) {
 	w, addr, _ := serve(t, func(o *server.Options) { o.MaxWatches = 4 })
 	var greedy []*watching

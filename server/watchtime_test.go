@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestWatchTime: no number of seconds comes to mean a short time, or none.
+// TestWatchTime checks that no number of seconds means a short time, or none.
 func TestWatchTime(t *testing.T) {
 	const longest = math.MaxInt64 / int64(time.Second)
 	for _, seconds := range []int64{1, 600, longest, longest + 1, 18_446_744_074, math.MaxInt64} {

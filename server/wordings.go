@@ -9,17 +9,17 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// wording is a status, and as JSON: that of all objects which have the same.
+// wording is a status and its JSON, shared by all objects with the same status.
 type wording struct {
 	status schema.Status
 	text   []byte
 }
 
-// wordings are those of a board, each once: most objects have the status of many
-// others. It is for one goroutine at a time.
+// wordings interns the statuses of a board, because most objects share their status
+// with many others. It is for one goroutine at a time.
 type wordings struct {
 	known map[uint64]*wording // by hash
-	used  int                 // when the others were last let go of
+	used  int                 // size after the last cleanup
 }
 
 func (w *wordings) wordingOf(status schema.Status) *wording {
@@ -39,7 +39,7 @@ func (w *wordings) put(key uint64, one *wording) {
 	w.known[key] = one
 }
 
-// keep lets go of what no posting says, now and then.
+// keep drops, from time to time, the statuses that no posting uses.
 func (w *wordings) keep(postings map[schema.Key]*posting) {
 	const few = 64
 	if len(w.known) < few+2*w.used {

@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// TestWordingsAreShared: objects with equal statuses have one, and what none of
-// them has any more goes.
+// TestWordingsAreShared checks that objects with equal statuses share one, and that
+// unused ones are dropped.
 func TestWordingsAreShared(t *testing.T) {
 	kind, _ := schema.KindByName("RouteRule")
 	ruleOf := func(name string, generation int64) *schema.Object {

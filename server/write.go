@@ -27,7 +27,7 @@ func (k *resource) create(w http.ResponseWriter, r *http.Request) error {
 	return k.writeNew(w, r, f, obj, warnings)
 }
 
-// writeNew answers with an object that was created.
+// writeNew answers with a created object.
 func (k *resource) writeNew(w http.ResponseWriter, r *http.Request, f format, obj *schema.Object, warnings diag.List) error {
 	k.warnOf(w, r, warnings, schema.Change{After: obj})
 	w.Header().Set("Location", path(obj))
@@ -88,7 +88,7 @@ func (k *resource) delete(w http.ResponseWriter, r *http.Request) error {
 	return k.writeObject(w, r, http.StatusOK, f, obj)
 }
 
-// beginObject is the begin of a write that carries a whole object.
+// beginObject begins a write that carries a whole object.
 func (k *resource) beginObject(r *http.Request) (format, store.Interface, *schema.Object, diag.List, error) {
 	f, writes, err := k.beginWrite(r, writeParams)
 	if err != nil {
@@ -98,8 +98,8 @@ func (k *resource) beginObject(r *http.Request) (format, store.Interface, *schem
 	return f, writes, obj, warnings, err
 }
 
-// beginWrite checks what all writes have in common, before the body is read,
-// and picks the store to write to: the real one or one for a dry run.
+// beginWrite checks what all writes have in common, before the body is read, and
+// returns the store to write to: the real one or one for a dry run.
 func (k *resource) beginWrite(r *http.Request, allowed []string) (format, store.Interface, error) {
 	f, err := negotiate(r, formatJSON, formatYAML, formatTable)
 	if err != nil {
@@ -116,7 +116,7 @@ func (k *resource) beginWrite(r *http.Request, allowed []string) (format, store.
 	return f, writes, err
 }
 
-// writesOf is the store to write to: the real one or one for a dry run.
+// writesOf returns the store to write to: the real one or one for a dry run.
 func (s *Server) writesOf(q url.Values) (store.Interface, error) {
 	if err := checkFilled(q, "dryRun"); err != nil {
 		return nil, err
@@ -128,20 +128,20 @@ func (s *Server) writesOf(q url.Values) (store.Interface, error) {
 	return s.newDryRunStore(), nil
 }
 
-// checkFieldValidation knows the words of Kubernetes. Unknown fields are
-// refused whatever the word: a typo must not lose a rule.
+// checkFieldValidation accepts the values of Kubernetes. Unknown fields are refused
+// with any of them: a typo must not lose a rule.
 func checkFieldValidation(q url.Values) error {
 	_, err := choiceParam(q, "fieldValidation",
 		metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore)
 	return err
 }
 
-// nameTries bounds the search for a free generated name; 36^5 names per
-// prefix make even a second try rare.
+// nameTries bounds the search for an unused generated name. With 36^5 names for
+// each prefix, even a second try is rare.
 const nameTries = 5
 
-// createNamed creates an object, under a generated name when it has only a
-// prefix of one.
+// createNamed creates an object. It generates the name if the object has only a
+// prefix.
 func createNamed(ctx context.Context, s store.Interface, obj *schema.Object) (*schema.Object, error) {
 	if obj.Meta.Name != "" {
 		return s.Create(ctx, obj)

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// JSON is turned into YAML token by token: a library that builds the document
-// first takes 100 to 370 times the text in memory, and a list may have
-// thousands of objects of a megabyte. Names stay in the order of the JSON.
+// JSON is converted to YAML token by token: a library that builds the document
+// first takes 100 to 370 times the memory of the text, and a list may have
+// thousands of objects of a megabyte. Names keep the order of the JSON.
 
 // yamlWriter writes the values of a JSON text as YAML in block style.
 type yamlWriter struct {
@@ -22,8 +22,7 @@ type yamlWriter struct {
 // writeYAML writes a JSON text as a whole YAML document.
 func writeYAML(out *bufio.Writer, text []byte) error { return newYAMLWriter(out, text).value(0, ' ') }
 
-// writeYAMLItem writes a JSON text as an entry of a YAML list that is not
-// indented.
+// writeYAMLItem writes a JSON text as an entry of a YAML list that is not indented.
 func writeYAMLItem(out *bufio.Writer, text []byte) error {
 	_ = out.WriteByte('-')
 	return newYAMLWriter(out, text).value(0, '-')
@@ -35,9 +34,9 @@ func newYAMLWriter(out *bufio.Writer, text []byte) yamlWriter {
 	return yamlWriter{in, out}
 }
 
-// value writes the next value behind a name (:), the dash of an entry (-), or
-// nothing (a space), which stand at a column. Writing has no errors: those of a
-// bufio.Writer stay until it is flushed.
+// value writes the next value. behind is what precedes it at column: a name (:),
+// the dash of an entry (-), or nothing (a space). Writing has no errors: a
+// bufio.Writer keeps them until it is flushed.
 func (y yamlWriter) value(column int, behind byte) error {
 	token, err := y.in.Token()
 	if err != nil {
@@ -56,8 +55,8 @@ func (y yamlWriter) value(column int, behind byte) error {
 	return y.out.WriteByte('\n')
 }
 
-// inside is the column of what stands in a map or list; behind a name, that of
-// a list is the name's own.
+// inside returns the column of the content of a map or list. A list after a name
+// has the column of the name.
 func inside(column int, behind byte, behindName int) int {
 	switch behind {
 	case ':':
@@ -68,8 +67,8 @@ func inside(column int, behind byte, behindName int) int {
 	return column
 }
 
-// members writes all that is in a map or list, each with write. The first one
-// stands behind a dash in the same line.
+// members writes the content of a map or list, each member with write. After a
+// dash, the first member is on the same line.
 func (y yamlWriter) members(column int, behind byte, empty string, write func(column int) error) error {
 	if !y.in.More() {
 		if behind != ' ' {
@@ -89,7 +88,7 @@ func (y yamlWriter) members(column int, behind byte, empty string, write func(co
 			return err
 		}
 	}
-	_, err := y.in.Token() // The closing bracket.
+	_, err := y.in.Token() // the closing bracket
 	return err
 }
 
@@ -132,14 +131,14 @@ func (y yamlWriter) scalar(token json.Token) {
 		_, _ = y.out.WriteString(number.String())
 		return
 	}
-	// A text in JSON means the same in YAML, and so do true, false and null.
+	// A string in JSON means the same in YAML, and so do true, false and null.
 	var quoted bytes.Buffer
 	enc := json.NewEncoder(&quoted)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(token)
 	for _, r := range strings.TrimSuffix(quoted.String(), "\n") {
 		if r >= 0x7f && r < 0xa0 || r == '\ufeff' || r == 0xfffe || r == 0xffff {
-			_, _ = fmt.Fprintf(y.out, `\u%04x`, r) // JSON may have it as it is, YAML not.
+			_, _ = fmt.Fprintf(y.out, `\u%04x`, r) // JSON allows it unescaped, YAML does not.
 			continue
 		}
 		_, _ = y.out.WriteRune(r)
@@ -147,14 +146,14 @@ func (y yamlWriter) scalar(token json.Token) {
 }
 
 var (
-	// Words, host names, paths and addresses mean themselves without quotes.
+	// Words, host names, paths and addresses need no quotes.
 	plain    = regexp.MustCompile(`^(?:[A-Za-z/][A-Za-z0-9_./-]*|[0-9]+(?:\.[0-9]+){2,})$`)
 	reserved = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null)$`)
 )
 
-// plainYAML reports whether a text is the same text in YAML without quotes, to
-// readers of any version of it.
+// plainYAML reports whether a text without quotes is the same text in any version
+// of YAML.
 func plainYAML(text string) bool {
-	const long = 256 // The expressions would look at all of it.
+	const long = 256 // The expressions would scan all of it.
 	return len(text) <= long && plain.MatchString(text) && !reserved.MatchString(text)
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestYAMLMeansTheJSON reads back what is written, as the library reads it.
+// TestYAMLMeansTheJSON reads the output back with the library.
 func TestYAMLMeansTheJSON(t *testing.T) {
 	text := rapid.OneOf(
 		rapid.String(),

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestYAMLInBraces: YAML that begins as JSON does is YAML, where that is said.
+// TestYAMLInBraces checks that YAML which begins like JSON is YAML, if the
+// Content-Type says so.
 func TestYAMLInBraces(t *testing.T) {
 	w := start(t)
 	const text = `{apiVersion: config.istio.io/v1alpha2, kind: RouteRule, metadata: {name: a}, spec: {destination: {name: reviews}, precedence: 3}}`

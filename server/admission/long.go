@@ -13,41 +13,41 @@ import (
 const (
 	// longShare is the part of the time of all processors that long work may take.
 	longShare = 0.05
-	// longSavings is how much of that time may be saved, for each processor.
+	// longSavings is how much of that time may be saved up, for each processor.
 	longSavings = 250 * time.Millisecond
-	// mostDebt is how long work waits at most for the time that other work took
-	// beyond its share. It is less than anybody's patience: however long a piece
-	// of work was, those who wait get their turn, one after the other.
+	// mostDebt bounds how long work waits because other work exceeded its share. It is
+	// less than any caller waits: however long a piece of work was, the waiting ones
+	// get their turn, one after the other.
 	mostDebt = 15 * time.Second
-	// readShare and readSavings are those of large answers, which nobody can make
-	// smaller and which many may want at once.
+	// readShare and readSavings are for large answers, which nobody can make smaller
+	// and many clients may want at once.
 	readShare   = 0.25
 	readSavings = time.Second
-	// mostLong is how many may wait.
+	// mostLong bounds the callers that wait.
 	mostLong = 32
 )
 
-// ErrCrowded is why work does not begin: as much as may wait is waiting.
+// ErrCrowded reports that the most callers are already waiting.
 var ErrCrowded = errors.New("too much long work is waiting")
 
-// Long admits work that keeps a processor for long, such as decoding a large
-// request, so that requests that take little are answered as soon beside it. At any
-// time one processor is left to them, and of the time of all processors most. Time is
-// counted when the work is done, so work of any length begins. What one piece of work
-// takes beyond mostDebt is not made up for.
+// Long admits work that keeps a processor busy for long, such as decoding a large
+// request, so that small requests beside it are answered as fast as without it. It
+// always leaves one processor to them, and most of the time of all processors. It
+// counts time when work is done, so work of any length may begin. Time beyond
+// mostDebt is not made up for.
 type Long struct {
 	slots   *semaphore.Weighted
 	waiting *semaphore.Weighted
-	time    *rate.Limiter // a token is a nanosecond
+	time    *rate.Limiter // one token is one nanosecond
 
 	mu   sync.Mutex
-	next time.Time // when more may begin
+	next time.Time // when the next work may begin
 }
 
-// NewLong makes an admission to a number of processors.
+// NewLong returns an admission of long work to a number of processors.
 func NewLong(processors int) *Long { return newLong(processors, longShare, longSavings) }
 
-// NewLongReads makes an admission of large answers, which have a share of their own.
+// NewLongReads returns an admission of large answers, which have their own share.
 func NewLongReads(processors int) *Long { return newLong(processors, readShare, readSavings) }
 
 func newLong(processors int, share float64, savings time.Duration) *Long {
@@ -59,8 +59,8 @@ func newLong(processors int, share float64, savings time.Duration) *Long {
 	}
 }
 
-// Enter waits until work may begin. The caller must call leave once, when the work is
-// done. The error is ErrCrowded, or ctx's.
+// Enter waits until work may begin. The caller must call leave once, when the work
+// is done. The error is ErrCrowded or ctx's.
 func (l *Long) Enter(ctx context.Context) (leave func(), err error) {
 	if !l.waiting.TryAcquire(1) {
 		return nil, ErrCrowded
@@ -80,7 +80,7 @@ func (l *Long) Enter(ctx context.Context) (leave func(), err error) {
 	}, nil
 }
 
-// await returns when the time that was spent is made up for.
+// await waits until excess time is made up for.
 func (l *Long) await(ctx context.Context) error {
 	for {
 		l.mu.Lock()
@@ -99,8 +99,8 @@ func (l *Long) await(ctx context.Context) error {
 	}
 }
 
-// Spend counts the time of long work that did not Enter, such as that of publishing
-// what was written.
+// Spend counts the time of long work that did not Enter, such as publishing a
+// write.
 func (l *Long) Spend(took time.Duration) {
 	now := time.Now()
 	l.mu.Lock()

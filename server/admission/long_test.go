@@ -18,8 +18,8 @@ func enterLong(t *testing.T, l *Long) (leave func()) {
 	return leave
 }
 
-// TestLongWorkLeavesAProcessor: of two processors one is never used, and work of any
-// length begins once others have left.
+// TestLongWorkLeavesAProcessor checks that one of two processors is never used, and
+// that work of any length begins once others have left.
 func TestLongWorkLeavesAProcessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLong(2)
@@ -34,8 +34,9 @@ func TestLongWorkLeavesAProcessor(t *testing.T) {
 	})
 }
 
-// TestLongWorkTakesItsShare: work that goes on all the time, in pieces of up to a second,
-// gets a twentieth of the time of two processors, beside what was saved before.
+// TestLongWorkTakesItsShare checks that continuous work, in pieces of up to a
+// second, gets a twentieth of the time of two processors, in addition to what was
+// saved before.
 func TestLongWorkTakesItsShare(t *testing.T) {
 	const length = 5 * time.Minute
 	for _, piece := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second} {
@@ -55,7 +56,7 @@ func TestLongWorkTakesItsShare(t *testing.T) {
 	}
 }
 
-// TestLongWorkIsCounted: what others say that it took holds up what comes after.
+// TestLongWorkIsCounted checks that time passed to Spend delays later work.
 func TestLongWorkIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLong(1)
@@ -68,8 +69,8 @@ func TestLongWorkIsCounted(t *testing.T) {
 	})
 }
 
-// TestLongWorkOwesInBounds: work that took very long, once or again and again, does
-// not keep others out.
+// TestLongWorkOwesInBounds checks that very long work, once or repeatedly, does not
+// keep others out.
 func TestLongWorkOwesInBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLong(2)
@@ -86,7 +87,7 @@ func TestLongWorkOwesInBounds(t *testing.T) {
 	})
 }
 
-// TestLongWorkWaitsInBounds: no more wait than may.
+// TestLongWorkWaitsInBounds checks the bound on waiting callers.
 func TestLongWorkWaitsInBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLong(2)

@@ -12,11 +12,11 @@ type Room struct {
 	bytes int64
 }
 
-// NewRoom makes room for so many bytes.
+// NewRoom returns a room of bytes bytes.
 func NewRoom(bytes int64) *Room { return &Room{semaphore.NewWeighted(bytes), bytes} }
 
-// Enter waits until there are so many bytes, and takes them. A request that needs more
-// than there are in all gets all. The error is ctx's.
+// Enter waits until bytes bytes are free, and takes them. A request that needs more
+// than the whole room gets all of it. The error is ctx's.
 func (r *Room) Enter(ctx context.Context, bytes int64) (*Share, error) {
 	bytes = min(bytes, r.bytes)
 	if err := r.free.Acquire(ctx, bytes); err != nil {
@@ -25,13 +25,13 @@ func (r *Room) Enter(ctx context.Context, bytes int64) (*Share, error) {
 	return &Share{r, bytes}, nil
 }
 
-// Share is what one request has of a Room. It is for one goroutine.
+// Share is a request's part of a Room. It is for one goroutine.
 type Share struct {
 	of    *Room
 	bytes int64
 }
 
-// Keep gives back all but so many bytes. A share never grows.
+// Keep gives back all but bytes bytes. A share never grows.
 func (s *Share) Keep(bytes int64) {
 	if bytes = max(bytes, 0); bytes < s.bytes {
 		s.of.free.Release(s.bytes - bytes)
@@ -39,5 +39,5 @@ func (s *Share) Keep(bytes int64) {
 	}
 }
 
-// Leave gives back the rest. More calls change nothing.
+// Leave gives back the rest. Further calls have no effect.
 func (s *Share) Leave() { s.Keep(0) }

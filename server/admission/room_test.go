@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRoomIsGivenBackInParts: who waits enters when others have given back enough, and
-// nobody gives back more than they took.
+// TestRoomIsGivenBackInParts checks that a waiting caller enters when others have
+// given back enough, and that nobody gives back more than they took.
 func TestRoomIsGivenBackInParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRoom(10)

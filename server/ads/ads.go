@@ -1,12 +1,12 @@
-// Package ads is the gRPC front of discovery: AggregatedDiscoveryService, as state
-// of the world and as delta. What is told and in what order is package discovery's
-// business (discovery.Stream); here it is read from and written to the protocol.
+// Package ads is the gRPC server of discovery: AggregatedDiscoveryService, as state
+// of the world and as delta. Package discovery decides what is sent and in what
+// order (discovery.Stream); this package reads and writes the protocol.
 //
 //	Envoy ─▶ frames.go ─▶ intake.go ─▶ request.go ─▶ discovery.Stream.Receive
 //	Envoy ◀─ codec.go  ◀─ answers.go ◀────────────── discovery.Stream.Next
 //
-// connections.go bounds how many may be connected and memory.go what they may have the
-// server hold, identity.go says for whom a client certificate is.
+// connections.go bounds the connections, memory.go bounds the memory that they may
+// use, and identity.go reads the identity in a client certificate.
 package ads
 
 import (
@@ -30,48 +30,49 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// Options are what a Server is made of. Discovery is needed.
+// Options configure a Server. Discovery is required.
 type Options struct {
 	Discovery *discovery.Publisher
-	// Log takes a line for each stream that ends with an error; nil drops them.
+	// Log receives a line for each stream that ends with an error; nil drops them.
 	Log *slog.Logger
-	// Registry takes the metrics; nil drops them.
+	// Registry collects the metrics; nil drops them.
 	Registry prometheus.Registerer
-	// TLS ends connections, and says which clients are let in; nil for plain text.
+	// TLS secures connections and decides which clients are accepted; nil means plain
+	// text.
 	TLS *tls.Config
-	// MaxStreams of one connection (128). An Envoy has one, a process with gRPC one for
-	// each of its channels.
+	// MaxStreams bounds the streams of one connection (128). An Envoy has one, a
+	// process with gRPC one for each of its channels.
 	MaxStreams uint32
-	// MaxConnections bounds the connections at one time (32768). One more takes the
-	// place of the one that has been without a proxy for longest, or is closed where
-	// all have one.
+	// MaxConnections bounds the connections at one time (32768). One more replaces the
+	// connection that has been without a proxy for longest. If all have a proxy, the
+	// new one is closed.
 	MaxConnections int
-	// Memory bounds, in bytes, what all clients together have the server hold (128 MiB):
-	// requests that are being received and subscriptions of streams. Where that is more,
-	// the connection that holds the most is ended. Responses that are not read yet may
-	// take as much again.
+	// Memory bounds, in bytes, what all clients together make the server hold (128
+	// MiB): requests that are being received and subscriptions of streams. Above it,
+	// the connection that holds the most is ended. Unread responses may take as much
+	// again.
 	Memory int64
 }
 
 const (
-	// maxRequest bounds a message of a client: 5,000 clusters with their versions
-	// are 900 KB.
+	// maxRequest bounds a message of a client: 5,000 clusters with their versions are
+	// 900 KB.
 	maxRequest    = 4 << 20
 	defaultMemory = 128 << 20
-	// maxHeaders bounds the headers of a stream, which stay as long as it does.
+	// maxHeaders bounds the headers of a stream, which are kept as long as the stream.
 	maxHeaders = 16 << 10
-	// keepaliveTime is after how long of silence a client is asked whether it is
-	// there, keepaliveTimeout how long it has to answer: a machine that went away
-	// leaves within a minute.
+	// keepaliveTime is the silence after which the server pings a client,
+	// keepaliveTimeout the time that the client has to answer: a machine that
+	// disappeared is dropped within a minute.
 	keepaliveTime    = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
-	// helloTimeout is how long a client has to say who it is.
+	// helloTimeout is how long a client may take to send its first message.
 	helloTimeout = 30 * time.Second
-	// stopTimeout is how long clients have to take note of the end.
+	// stopTimeout is how long clients have to notice the end.
 	stopTimeout = 3 * time.Second
-	// Buffers of a connection. What comes is little and seldom, and the one large message
-	// at the start is read past it. That for writing is only there while something is
-	// written (grpc shares them): route tables are large.
+	// Buffers of a connection. Clients send little and seldom, and the one large
+	// message at the start bypasses the buffer. The write buffer exists only during a
+	// write (grpc shares them): route tables are large.
 	readBuffer  = 1 << 10
 	writeBuffer = 32 << 10
 )
@@ -91,7 +92,7 @@ type Server struct {
 	stop     context.CancelFunc
 }
 
-// New builds a server. It starts nothing.
+// New returns a server. It starts nothing.
 func New(opts Options) *Server {
 	opts.MaxStreams = cmp.Or(opts.MaxStreams, 128)
 	opts.MaxConnections = cmp.Or(opts.MaxConnections, 32768)
@@ -117,14 +118,14 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Serve answers on a listener, and on private ones, until ctx ends; then it ends the
-// streams, whose proxies go to another replica. It closes the listeners. Only those who
-// may have private keys can connect to a private listener, and it takes plain text. A
-// Server serves once.
+// Serve answers on a listener and on private ones until ctx ends; then it ends the
+// streams, whose proxies connect to another replica. It closes the listeners. Only
+// processes that may have private keys can connect to a private listener, which
+// uses plain text. A Server serves once.
 func (s *Server) Serve(ctx context.Context, l net.Listener, private ...net.Listener) error {
 	stopped := context.AfterFunc(ctx, func() {
 		s.stop()
-		// Who does not read does not hear that it is over.
+		// A client that does not read does not notice the end.
 		defer time.AfterFunc(stopTimeout, s.grpc.Stop).Stop()
 		s.grpc.GracefulStop()
 	})
@@ -153,7 +154,7 @@ func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscovery
 }
 
 // run serves one stream until the client ends it, the server stops, the connection
-// holds too much, or what the client says makes no sense.
+// holds too much, or a request is invalid.
 func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, decode decoded) error {
 	if name := compressionOf(stream.Context()); name != "" {
 		return status.Errorf(codes.Unimplemented, "requests are compressed as %s: send them as they are", name)
@@ -183,7 +184,7 @@ func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, decode
 	return s.refuse(err)
 }
 
-// conversation is one stream: what comes and what goes.
+// conversation is one stream, in both directions.
 type conversation struct {
 	server *Server
 	stream grpc.ServerStream
@@ -193,7 +194,7 @@ type conversation struct {
 	m      streamMetrics
 }
 
-// hold goes on until ctx ends; end ends it.
+// hold serves the stream until ctx ends; end ends it.
 func (c *conversation) hold(ctx context.Context, variant discovery.Variant, on *connection, end context.CancelCauseFunc) error {
 	first, err := c.hello(ctx)
 	if err != nil {
@@ -230,7 +231,7 @@ func (s *Server) connect(who *who, variant discovery.Variant) (*discovery.Stream
 	return s.opts.Discovery.ConnectProxyless(who.node)
 }
 
-// hello waits for the first message, and not for ever.
+// hello waits for the first message, at most for helloTimeout.
 func (c *conversation) hello(ctx context.Context) (message, error) {
 	type received struct {
 		message
@@ -255,7 +256,7 @@ func (c *conversation) hello(ctx context.Context) (message, error) {
 
 var errStopping = status.Error(codes.Unavailable, "this server stops: ask another one")
 
-// follow takes what the client says until it ends.
+// follow handles the client's messages until they end.
 func (c *conversation) follow(r discovery.Request) error {
 	for {
 		c.m.received(r)
@@ -272,8 +273,8 @@ func (c *conversation) follow(r discovery.Request) error {
 	}
 }
 
-// send writes what the client is due. A slow client makes it wait: what is sent
-// next is then the newest.
+// send writes the pending responses. It waits for a slow client, and then sends the
+// newest.
 func (c *conversation) send(ctx context.Context) error {
 	for {
 		r, err := c.d.Next(ctx)
@@ -294,7 +295,7 @@ func (c *conversation) send(ctx context.Context) error {
 	}
 }
 
-// refuse is an error as the protocol has it.
+// refuse converts an error to a gRPC status.
 func (s *Server) refuse(err error) error {
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, context.Canceled):

@@ -6,7 +6,8 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
 
-// TestAgentSteersNoTerminal: what a client says of its program is shown to people.
+// TestAgentSteersNoTerminal checks what a client states about its program, because
+// it is shown to people.
 func TestAgentSteersNoTerminal(t *testing.T) {
 	n := node{Node: &corev3.Node{
 		UserAgentName:        "gRPC Go\x1b[2J",

@@ -16,14 +16,14 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// poisoned says whether an Envoy of these tests refuses a route table.
+// poisoned reports whether an Envoy of these tests refuses a route table.
 func poisoned(text string) bool {
 	return contains(text, "seconds:666") || contains(text, "seconds: 666")
 }
 
-// refusesPoison has an Envoy refuse every table with poison in it. It fails the test
-// when it is sent what it refused, for it does not change its mind; but after forget,
-// which is for a change.
+// refusesPoison makes an Envoy refuse every table with poison in it. The test fails
+// if a table that the Envoy refused is sent again, because the Envoy does not
+// change its mind. Call forget before a change.
 func (e *envoy) refusesPoison(words func(text string) string) (forget func()) {
 	refused := map[string]bool{}
 	e.refuses = func(r response) (string, bool) {
@@ -47,7 +47,8 @@ func (e *envoy) refusesPoison(words func(text string) string) (forget func()) {
 
 func noName(string) string { return "missing ]: [" }
 
-// timeoutOf the route of a service on its port, "503" where it is closed.
+// timeoutOf returns the timeout of the route of a service on its port, or "503" if
+// it is closed.
 func (e *envoy) timeoutOf(host string) string {
 	e.t.Helper()
 	for _, a := range e.has[rds] {
@@ -76,7 +77,8 @@ func (e *envoy) wantTimeouts(want map[string]string) {
 	}
 }
 
-// many is an Envoy with n services on one port, h0.example and on, with a timeout of a second.
+// many returns an Envoy with n services on one port, from h0.example on, with a
+// timeout of a second.
 func many(t testing.TB, kind variant, n int) (*source, *server, *envoy) {
 	src := newSource()
 	for i := range n {
@@ -88,8 +90,8 @@ func many(t testing.TB, kind variant, n int) (*source, *server, *envoy) {
 
 func hostOf(i int) string { return fmt.Sprintf("h%d.example", i) }
 
-// TestNACKOfARoute: of a refused table only the rule to blame stays as it was; it alone
-// is blamed, and every other one moves on.
+// TestNACKOfARoute checks that only the rule to blame in a refused table stays as
+// it was, that only it is blamed, and that every other rule moves on.
 func TestNACKOfARoute(t *testing.T) {
 	for name, words := range map[string]func(string) string{
 		"that names nothing":       noName,
@@ -135,8 +137,8 @@ func TestNACKOfARoute(t *testing.T) {
 	}
 }
 
-// TestNACKOfARouteHoldsUpNobodyElse: once a proxy has the table without the rule that
-// it refuses, it runs all other objects, and not before.
+// TestNACKOfARouteHoldsUpNobodyElse checks that once a proxy has the table without
+// the rule that it refuses, it runs all other objects, and not before.
 func TestNACKOfARouteHoldsUpNobodyElse(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, s, e := many(t, kind, 8)
@@ -177,7 +179,7 @@ func standsAt(s *server, host string) discovery.ObjectStatus {
 	return all.Of(diag.Ref{Kind: o.Kind.Kind, Namespace: o.Meta.Namespace, Name: name}, all.Revision)
 }
 
-// wantBlame wants exactly these objects blamed for refusals.
+// wantBlame checks that exactly these objects are blamed for refusals.
 func wantBlame(t testing.TB, s *server, names ...string) {
 	t.Helper()
 	var got []string
@@ -198,8 +200,8 @@ func wantBlame(t testing.TB, s *server, names ...string) {
 	}
 }
 
-// TestNACKOfAFreshTable: a proxy that never took anything gets all but the rule that
-// it refuses, whose requests go nowhere.
+// TestNACKOfAFreshTable checks that a proxy that has never accepted a table gets
+// all rules but the one that it refuses, whose requests go nowhere.
 func TestNACKOfAFreshTable(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, s, first := many(t, kind, 8)
@@ -223,10 +225,10 @@ func TestNACKOfAFreshTable(t *testing.T) {
 	})
 }
 
-// TestPoisonProperty: whatever rules of a table are bad and however they change, a
-// proxy that refuses every table with one of them in it has of each host what the
-// newest rule says, or if that is bad, what the last said that it took; and only bad
-// rules are blamed.
+// TestPoisonProperty checks that, whichever rules of a table are bad and however
+// they change, a proxy that refuses every table with a bad rule has for each host
+// what the newest rule says, or if that is bad, the last rule that it accepted; and
+// that only bad rules are blamed.
 func TestPoisonProperty(t *testing.T) {
 	for _, kind := range []variant{world, delta} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -250,7 +252,7 @@ type poisonedWorld struct {
 	server *server
 	envoy  *envoy
 	now    []string // by host: a timeout in s, "666" for a bad rule, "none" without a rule
-	taken  []string // what it last took of each rule
+	taken  []string // the last accepted version of each rule
 	forget func()
 }
 
@@ -269,7 +271,7 @@ func newPoisonedWorld(rt *rapid.T, t *testing.T, kind variant) *poisonedWorld {
 	return w
 }
 
-// change has some rules say another thing.
+// change changes some rules.
 func (w *poisonedWorld) change() {
 	for i := range w.now {
 		w.now[i] = rapid.SampledFrom([]string{w.now[i], "1", "2", "3", "666"}).Draw(w.T, hostOf(i))

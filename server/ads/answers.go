@@ -12,13 +12,14 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// readPatience is how long a client may leave a response unread while others wait for
-// room for theirs.
+// readPatience is how long a client may leave a response unread while others wait
+// for room.
 const readPatience = 3 * time.Second
 
-// answers bounds, in bytes, the responses that are made and not read yet. One that
-// several streams are told is one. A response that finds no room waits; meanwhile the
-// connections that leave theirs unread are ended, the one with the most first.
+// answers bounds, in bytes, the encoded responses that are not read yet. A response
+// that several streams receive counts once. A response that finds no room waits;
+// meanwhile, the connections that leave theirs unread are ended, starting with the
+// one that holds the most.
 type answers struct {
 	limit int64
 	room  *semaphore.Weighted
@@ -28,10 +29,10 @@ type answers struct {
 	all  map[*[]byte]*answer
 }
 
-// answer is the bytes of a response that somebody has still to read.
+// answer counts the bytes of a response that still has readers.
 type answer struct {
 	size    int64
-	readers []*reader // the longest waiting first
+	readers []*reader // longest waiting first
 }
 
 type reader struct {
@@ -48,7 +49,7 @@ func newAnswers(opts Options) *answers {
 	return a
 }
 
-// encode waits for room for a response and makes it. The error is ctx's.
+// encode waits for room for a response and encodes it. The error is ctx's.
 func (a *answers) encode(ctx context.Context, to *account, r *discovery.Response) (*encoded, error) {
 	size := min(int64(r.Size()), a.limit)
 	if err := a.wait(ctx, size); err != nil {
@@ -79,8 +80,8 @@ func (a *answers) wait(ctx context.Context, size int64) error {
 	return a.room.Acquire(ctx, size)
 }
 
-// keep notes who is to read the bytes of a response. Room was made for them, which is
-// given back where another is to read the same.
+// keep records a reader of the bytes of a response. The caller has reserved size
+// for them; keep gives that back if the response has another reader.
 func (a *answers) keep(bytes *[]byte, size int64, to *account) (release func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -99,7 +100,7 @@ func (a *answers) keep(bytes *[]byte, size int64, to *account) (release func()) 
 	})
 }
 
-// drop forgets a connection that is closed.
+// drop forgets a closed connection.
 func (a *answers) drop(gone *account) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,8 +128,8 @@ func (a *answers) dropLocked(bytes *[]byte, is func(*reader) bool) {
 	}
 }
 
-// evictSlowest ends the connection that has left the most unread for too long. What
-// several have left counts for the one that did so first.
+// evictSlowest ends the connection that has left the most unread for too long. A
+// response with several readers counts for the first.
 func (a *answers) evictSlowest() {
 	a.mu.Lock()
 	late := time.Now().Add(-readPatience)

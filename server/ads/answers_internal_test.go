@@ -22,8 +22,8 @@ func accountsOf(limit int64, hosts ...string) (*answers, []*account) {
 	return newAnswers(opts), all
 }
 
-// TestUnreadResponsesGiveWay: a response that finds no room waits until others are read,
-// or until the connection that leaves the most unread is ended.
+// TestUnreadResponsesGiveWay checks that a response without room waits until others
+// are read, or until the connection that leaves the most unread is ended.
 func TestUnreadResponsesGiveWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, c := accountsOf(100, "10.0.0.1", "10.0.0.2", "10.0.0.3")
@@ -84,8 +84,8 @@ func TestSharedResponsesCountOnce(t *testing.T) {
 	}
 }
 
-// TestThePeerThatHoldsMostIsEnded, by one of its connections, although another peer has
-// the connection that holds the most.
+// TestThePeerThatHoldsMostIsEnded checks that one of its connections is ended,
+// although another peer has the connection that holds the most.
 func TestThePeerThatHoldsMostIsEnded(t *testing.T) {
 	_, c := accountsOf(1<<20, "10.0.0.1", "10.0.0.1", "10.0.0.2")
 	many1, many2, one := c[0], c[1], c[2]
@@ -111,8 +111,8 @@ func TestThePeerThatHoldsMostIsEnded(t *testing.T) {
 	}
 }
 
-// TestDataIsCounted however the frames come, and dropped, from the next frame on, when the
-// client must go.
+// TestDataIsCounted checks that data is counted however the frames arrive, and
+// dropped from the next frame on when the client must go.
 func TestDataIsCounted(t *testing.T) {
 	for range 300 {
 		testData(t)
@@ -155,7 +155,7 @@ func testData(t *testing.T) {
 		n, err := c.Read(room)
 		got = append(got, room[:n]...)
 		if end > 0 && len(got) >= end {
-			end = len(got) // Where it was ended.
+			end = len(got) // where it was ended
 			accounts[0].evict()
 			end = -end
 		}

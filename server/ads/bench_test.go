@@ -22,11 +22,12 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// inNamespace are as many streams.
+// inNamespace is the number of streams in each namespace.
 const inNamespace = 10
 
-// TestStreamsOverTCP has what the benchmark measures happen in small: of 60 clients in
-// another process all are told of a route for everybody, and 10 of one for a namespace.
+// TestStreamsOverTCP runs a small version of the benchmark: of 60 clients in
+// another process, all receive a route for everybody, and 10 receive one for a
+// namespace.
 func TestStreamsOverTCP(t *testing.T) {
 	w := newCrowded(t, 100, 60)
 	w.change(w.everybody(), 60)
@@ -34,10 +35,11 @@ func TestStreamsOverTCP(t *testing.T) {
 	w.change(w.everybody(), 60)
 }
 
-// BenchmarkStreams: so many delta streams over loopback, each on a connection of its own,
-// ten in a namespace. What a stream takes is told as all memory of the process, and as
-// that in the heap and on stacks. A change is of a route: for one namespace, or for
-// everybody; its CPU is all of the server's, from the write to the acknowledgements.
+// BenchmarkStreams runs many delta streams over loopback, each on its own
+// connection, ten in a namespace. It reports the memory of a stream as all memory
+// of the process, and as that of heap and stacks. A change is of a route, for one
+// namespace or for everybody. Its CPU is all of the server's, from the write to the
+// acknowledgments.
 func BenchmarkStreams(b *testing.B) {
 	for _, streams := range []int{1_000, 5_000, 10_000} {
 		b.Run(fmt.Sprint(streams), func(b *testing.B) {
@@ -52,7 +54,7 @@ func BenchmarkStreams(b *testing.B) {
 				last += took
 			}
 			perOp := func(d time.Duration) float64 { return d.Seconds() * 1e3 / float64(b.N) }
-			b.ReportMetric(0, "ns/op") // Both changes together, which nobody asks for.
+			b.ReportMetric(0, "ns/op") // both changes together, which is of no use
 			b.ReportMetric(float64(w.inUse)/float64(streams), "B-heap+stack/stream")
 			b.ReportMetric(float64(w.resident)/float64(streams), "B-rss/stream")
 			b.ReportMetric(perOp(few), "ms-cpu/change-for-10")
@@ -62,8 +64,9 @@ func BenchmarkStreams(b *testing.B) {
 	}
 }
 
-// BenchmarkSent is the time from the acknowledgement of a write until its bytes have
-// arrived over a stream, in a mesh of 1,000 services and without a hold-off.
+// BenchmarkSent measures the time from the acknowledgment of a write until its
+// bytes have arrived over a stream, in a mesh of 1,000 services and without a
+// hold-off.
 func BenchmarkSent(b *testing.B) {
 	w := newCrowded(b, 1_000, 1)
 	var all []time.Duration
@@ -72,7 +75,7 @@ func BenchmarkSent(b *testing.B) {
 		all = append(all, took)
 	}
 	slices.Sort(all)
-	b.ReportMetric(0, "ns/op") // With what the benchmark itself does.
+	b.ReportMetric(0, "ns/op") // includes the work of the benchmark itself
 	b.ReportMetric(all[len(all)/2].Seconds()*1e3, "ms-p50")
 	b.ReportMetric(all[len(all)*99/100].Seconds()*1e3, "ms-p99")
 }
@@ -85,7 +88,7 @@ type crowded struct {
 	namespaces int
 	step       int
 
-	inUse, resident int64 // what the clients made the server take
+	inUse, resident int64 // memory that the clients made the server use
 }
 
 func newCrowded(tb testing.TB, services, streams int) *crowded {
@@ -95,7 +98,7 @@ func newCrowded(tb testing.TB, services, streams int) *crowded {
 		w.create(service(host, 80, i, "v1"))
 	}
 	for i := range w.namespaces {
-		// The registry knows the namespaces by what they have.
+		// The registry knows a namespace by its objects.
 		w.create(within(fmt.Sprintf("space-%d", i), object("DestinationRule", "of", `{"host":"nobody.example","exportTo":["."]}`)))
 	}
 	w.create(w.everybody())
@@ -143,13 +146,13 @@ func (w *crowded) revision() int64 {
 	return revision
 }
 
-// everybody is a route for all.
+// everybody returns a route for all.
 func (w *crowded) everybody() *schema.Object {
 	w.step++
 	return object("VirtualService", "everybody", routeTo("service-0.example", w.step, "*"))
 }
 
-// few is a route for the first namespace.
+// few returns a route for the first namespace.
 func (w *crowded) few() *schema.Object {
 	w.step++
 	return object("VirtualService", "a-few", routeTo("service-1.example", w.step, "space-0"))
@@ -167,8 +170,8 @@ func within(namespace string, o *schema.Object) *schema.Object {
 	return moved
 }
 
-// change writes an object and waits until so many clients are told. It took that long
-// from when the write was acknowledged.
+// change writes an object and waits until that many clients have received it. took
+// begins when the write is acknowledged.
 func (w *crowded) change(o *schema.Object, concerned int) (cpu, took time.Duration) {
 	w.Helper()
 	wait := w.clients.say("expect %d", concerned)
@@ -181,7 +184,7 @@ func (w *crowded) change(o *schema.Object, concerned int) (cpu, took time.Durati
 	return cpuTime(w) - before, last.Sub(acknowledged)
 }
 
-// cpuTime is what this process has used so far.
+// cpuTime returns the CPU time of this process.
 func cpuTime(tb testing.TB) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -190,10 +193,11 @@ func cpuTime(tb testing.TB) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// memoryOf is what this process has in use, and what it holds of the machine.
+// memoryOf returns the memory that this process uses, and what it holds of the
+// machine.
 func memoryOf(tb testing.TB) (inUse, resident int64) {
 	tb.Helper()
-	// Pools live through one collection, and each halves what a stack does not need.
+	// Pools survive one collection, and each collection halves unneeded stacks.
 	for range 5 {
 		debug.FreeOSMemory()
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// Short names of the types, in the order in which they are told.
+// Short names of the types, in the order in which they are sent.
 const (
 	cds = discovery.ClusterType
 	eds = discovery.EndpointType
@@ -32,11 +32,11 @@ const (
 	rds = discovery.RouteType
 )
 
-// response is one of either variant.
+// response is a response of either variant.
 type response struct {
 	typeURL, nonce, version string
 	resources               map[string]*anypb.Any
-	versions                map[string]string // of each, delta
+	versions                map[string]string // of each resource, delta only
 	removed                 []string
 }
 
@@ -68,8 +68,8 @@ func inBoth(t *testing.T, test func(t *testing.T, kind variant)) {
 	}
 }
 
-// client is a stream of the test's own. It does nothing by itself: the test says
-// each request, as it is.
+// client is a stream of the test's own. It does nothing by itself: the test sends
+// each request, unchanged.
 type client struct {
 	t         testing.TB
 	kind      variant
@@ -84,15 +84,15 @@ type client struct {
 	err  error
 	over bool
 
-	// What the protocol has a client remember, by type.
+	// What the protocol makes a client remember, by type.
 	names   map[string]map[string]bool
 	nonce   map[string]string
 	version map[string]string
 
-	slow chan struct{} // closed when a client that does not read begins to; nil for others
+	slow chan struct{} // closed when a slow client begins to read; nil for others
 }
 
-// request is one of either variant: names are all that are asked for, or those to
+// request is a request of either variant: names are all names, or those to
 // subscribe to.
 type request struct {
 	typeURL, nonce, version string
@@ -184,7 +184,7 @@ func (c *client) read(receive func() (response, error)) {
 	}
 }
 
-// nameOf is what a resource calls itself.
+// nameOf returns the name of a resource.
 func nameOf(t testing.TB, a *anypb.Any) string {
 	m, err := a.UnmarshalNew()
 	if err != nil {
@@ -197,7 +197,7 @@ func nameOf(t testing.TB, a *anypb.Any) string {
 	return m.(interface{ GetName() string }).GetName()
 }
 
-// say sends a request as it is; the node goes with the first one alone.
+// say sends a request unchanged. The node goes with the first one only.
 func (c *client) say(r request) {
 	c.t.Helper()
 	if err := c.send(r); err != nil {
@@ -206,7 +206,7 @@ func (c *client) say(r request) {
 	c.node = nil
 }
 
-// subscribe asks for more of a type; without names for all, or for nothing more.
+// subscribe subscribes to more of a type; without names to all, or to nothing more.
 func (c *client) subscribe(typeURL string, names ...string) {
 	c.t.Helper()
 	if c.names[typeURL] == nil {
@@ -233,7 +233,8 @@ func (c *client) unsubscribe(typeURL string, names ...string) {
 	c.say(request{typeURL: typeURL, unsubscribe: names})
 }
 
-// nonceOfWorld: a delta request that answers nothing has none.
+// nonceOfWorld returns the nonce for a request of the state of the world. A delta
+// request that answers nothing has none.
 func (c *client) nonceOfWorld(typeURL string) string {
 	if c.kind == delta {
 		return ""
@@ -250,7 +251,7 @@ func (c *client) ack(all ...response) {
 	}
 }
 
-// nack refuses one in these words.
+// nack refuses a response with this text.
 func (c *client) nack(r response, words string) {
 	c.t.Helper()
 	c.nonce[r.typeURL] = r.nonce
@@ -266,7 +267,7 @@ func (c *client) answer(r response, refused *statusv3.Status) {
 	c.say(q)
 }
 
-// told is all that came since it was last asked for, when everything is still.
+// told returns all responses since its last call, when everything is idle.
 func (c *client) told() []response {
 	c.t.Helper()
 	synctest.Wait()
@@ -277,7 +278,7 @@ func (c *client) told() []response {
 	return got
 }
 
-// one is the only response that came.
+// one returns the only response.
 func (c *client) one() response {
 	c.t.Helper()
 	got := c.told()
@@ -287,7 +288,7 @@ func (c *client) one() response {
 	return got[0]
 }
 
-// nothing fails when something came.
+// nothing fails if there is a response.
 func (c *client) nothing(when string) {
 	c.t.Helper()
 	if got := c.told(); len(got) > 0 {
@@ -295,7 +296,7 @@ func (c *client) nothing(when string) {
 	}
 }
 
-// ended is how the stream ended; nothing when it goes on.
+// ended returns the code with which the stream ended, or nothing if it goes on.
 func (c *client) ended() codes.Code {
 	c.t.Helper()
 	synctest.Wait()
@@ -310,7 +311,7 @@ func (c *client) ended() codes.Code {
 	return status.Code(c.err)
 }
 
-// decoded is a resource as its message.
+// decoded returns a resource as its message.
 func decoded[M proto.Message](t testing.TB, a *anypb.Any) M {
 	t.Helper()
 	m, err := a.UnmarshalNew()

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// encoded are the parts of a message that is encoded already. Nothing of them is
-// copied but into what is written to the connection. release must be called when both
-// are written, or never will be; gRPC does so for what it was given.
+// encoded is a message that is already encoded, in two parts. They are copied only
+// into the output of the connection. release must be called when both are written
+// or will not be; gRPC does that for messages it receives.
 type encoded struct {
 	own     []byte
 	shared  *[]byte
@@ -21,8 +21,8 @@ type encoded struct {
 
 func (e *encoded) len() int { return len(e.own) + len(*e.shared) }
 
-// Get and Put make an encoded the pool of its own buffer, so that gRPC says when it is
-// written.
+// Get and Put make encoded the pool of its own buffer, so that gRPC reports when
+// the buffer is written.
 func (e *encoded) Get(int) *[]byte { panic("nothing is taken from here") }
 func (e *encoded) Put(*[]byte)     { e.release() }
 
@@ -33,10 +33,10 @@ func (e *encoded) buffers() mem.BufferSlice {
 	return mem.BufferSlice{mem.SliceBuffer(e.own), mem.NewBuffer(e.shared, e)}
 }
 
-// wire is a message as it came, which is decoded when there is room for that.
+// wire is a received message, which is decoded later, when there is room.
 type wire struct{ data mem.BufferSlice }
 
-// codec sends encoded messages as they are, and leaves those that come for later.
+// codec sends encoded messages unchanged, and leaves received ones undecoded.
 type codec struct{}
 
 var _ encoding.CodecV2 = codec{}
@@ -64,9 +64,9 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// compressions notes how the requests of a stream are compressed. gRPC knows gzip once
-// any package of the process has imported it, and makes large messages of small ones
-// before they can be counted.
+// compressions records how the requests of a stream are compressed. gRPC supports
+// gzip once any package of the process has imported it, and expands small messages
+// to large ones before they can be counted.
 type compressions struct{}
 
 var _ stats.Handler = compressions{}
@@ -86,7 +86,8 @@ func (compressions) HandleRPC(ctx context.Context, s stats.RPCStats) {
 func (compressions) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 func (compressions) HandleConn(context.Context, stats.ConnStats)                       {}
 
-// compressionOf is how the requests of a stream are compressed, "" for not at all.
+// compressionOf returns how the requests of a stream are compressed, or "" if they
+// are not.
 func compressionOf(ctx context.Context) string {
 	if name, ok := ctx.Value(compressionKey{}).(*string); ok && *name != encoding.Identity {
 		return *name

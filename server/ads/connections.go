@@ -13,21 +13,21 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// connections bounds those that listeners have open together. At the bound, one more
-// takes the place of the one that has been without a proxy on a stream for longest;
-// where all have one, it is closed itself. So no one who connects and says nothing
-// keeps a proxy out. It is safe for concurrent use.
+// connections bounds the open connections of all listeners together. At the bound,
+// a new one replaces the connection that has had no proxy on a stream for longest.
+// If all have a proxy, the new one is closed. So a client that connects and sends
+// nothing keeps no proxy out. It is safe for concurrent use.
 type connections struct {
 	most    int
 	log     *slog.Logger
-	closed  prometheus.Counter // for want of room
+	closed  prometheus.Counter // for lack of room
 	memory  *memory
 	answers *answers
 
 	mu   sync.Mutex
 	open int
-	idle *list.List // of *connection: without a proxy, the longest first
-	full bool       // as the log says
+	idle *list.List // of *connection: without a proxy, longest first
+	full bool       // whether the log has reported it
 }
 
 func (s *Server) newConnections() *connections {
@@ -51,14 +51,14 @@ func (l *connections) count() int {
 	return l.open
 }
 
-// listener takes connections that there is room for.
+// listener accepts connections if there is room for them.
 type listener struct {
 	net.Listener
 	*connections
-	private bool // only who may have private keys can connect
+	private bool // only processes that may have private keys can connect
 }
 
-// Accept waits for the next one.
+// Accept waits for the next connection.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -72,7 +72,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit is nil where there is no room.
+// admit returns nil if there is no room.
 func (l *connections) admit(conn net.Conn, private bool) *connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +89,7 @@ func (l *connections) admit(conn net.Conn, private bool) *connection {
 	return c
 }
 
-// noteFull logs once until there is room for a tenth again.
+// noteFull logs once until a tenth of the places is free again.
 func (l *connections) noteFull() {
 	l.closed.Inc()
 	if !l.full {
@@ -98,8 +98,8 @@ func (l *connections) noteFull() {
 	l.full = true
 }
 
-// makeRoom closes the connection that has been without a proxy for longest, if there
-// is one.
+// makeRoom closes the connection that has been without a proxy for longest. It
+// returns false if there is none.
 func (l *connections) makeRoom() bool {
 	front := l.idle.Front()
 	if front == nil {
@@ -112,7 +112,7 @@ func (l *connections) makeRoom() bool {
 	return true
 }
 
-// leave takes a connection off the count, once.
+// leave uncounts a connection, once.
 func (l *connections) leave(c *connection) {
 	if c.left {
 		return
@@ -122,22 +122,23 @@ func (l *connections) leave(c *connection) {
 	c.busy()
 }
 
-// farewell is how long a client that must go has to hear why.
+// farewell is how long a client has to read why its connection ends.
 const farewell = 3 * time.Second
 
-// connection is one of a client. The lock of all guards what stands below account.
+// connection is one client's connection. The lock of connections guards the fields
+// below account.
 type connection struct {
 	net.Conn
 	of      *connections
 	account *account
 
-	idle    *list.Element // nil with a proxy on a stream
+	idle    *list.Element // nil while a proxy is on a stream
 	proxies int
 	left    bool
 	private bool
 }
 
-// Read waits while connections from the host are not read.
+// Read waits while connections from this host are not read.
 func (c *connection) Read(into []byte) (int, error) {
 	if wait := time.Until(c.account.rest); wait > 0 {
 		timer := time.NewTimer(wait)
@@ -151,7 +152,7 @@ func (c *connection) Read(into []byte) (int, error) {
 	return c.Conn.Read(into)
 }
 
-// Close gives the place free.
+// Close releases the place.
 func (c *connection) Close() error {
 	c.of.mu.Lock()
 	if !c.left {
@@ -163,13 +164,13 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// forget ends the accounting for a connection that is closed.
+// forget ends the accounting of a closed connection.
 func (c *connection) forget() {
 	c.account.close()
 	c.of.answers.drop(c.account)
 }
 
-// RemoteAddr is by which a stream finds the connection that it is on.
+// RemoteAddr returns an address from which a stream finds its connection.
 func (c *connection) RemoteAddr() net.Addr { return address{c.Conn.RemoteAddr(), c} }
 
 type address struct {
@@ -177,8 +178,8 @@ type address struct {
 	conn *connection
 }
 
-// connectionOf is the connection of a stream, nil for one that did not come through a
-// listener of a Server.
+// connectionOf returns the connection of a stream. It is nil if the stream did not
+// come through a listener of a Server.
 func connectionOf(ctx context.Context) *connection {
 	p, _ := peer.FromContext(ctx)
 	if p == nil {
@@ -188,7 +189,7 @@ func connectionOf(ctx context.Context) *connection {
 	return at.conn
 }
 
-// serving notes that a proxy is on a stream until done is called.
+// serving records that a proxy is on a stream until done is called.
 func (c *connection) serving() (done func()) {
 	c.add(1)
 	return func() { c.add(-1) }

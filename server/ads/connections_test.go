@@ -15,8 +15,8 @@ import (
 	"github.com/pilot-api/pilot-api/server/ads"
 )
 
-// TestConnectionsAreBounded: those without a proxy give way to new ones, those of
-// proxies do not.
+// TestConnectionsAreBounded checks that connections without a proxy give way to new
+// ones, and those of proxies do not.
 func TestConnectionsAreBounded(t *testing.T) {
 	const most, silent = 3, 20
 	inBoth(t, func(t *testing.T, kind variant) {
@@ -37,7 +37,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 				t.Errorf("connection %d of %d is open", i, silent)
 			}
 		}
-		// One has no proxy, and 18 had to go for others of the kind, one for b.
+		// One has no proxy. 18 had to go for others without one, and one for b.
 		metrics(t, registry, most, silent-1)
 		if lines := strings.Count(log.String(), "as many stream connections as may be"); lines != 1 {
 			t.Errorf("said %d times that there is no room:\n%s", lines, &log)
@@ -45,7 +45,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	})
 }
 
-// TestAFullServerClosesNewConnections when all have a proxy, until one of them goes.
+// TestAFullServerClosesNewConnections when all have a proxy, until one of them
+// goes.
 func TestAFullServerClosesNewConnections(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		registry := prometheus.NewRegistry()
@@ -83,7 +84,7 @@ func TestWhoEndsItsStreamGivesWay(t *testing.T) {
 	})
 }
 
-// silent are connections that say nothing.
+// silent opens connections that send nothing.
 func (s *server) silent(n int) []net.Conn {
 	s.t.Helper()
 	conns := make([]net.Conn, n)

@@ -20,13 +20,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// crowdAddress has this program be a crowd of the server there.
+// crowdAddress makes this program a crowd of clients of the server there.
 const crowdAddress = "PILOT_CROWD_ADDRESS"
 
-// A crowd is a process of delta clients that accept all they are told, each on a
-// connection of its own, so that what they take is not taken for the server's. It reads
-// "connect N NAMESPACES SERVICES" and "expect N", and answers each twice: with how many route
-// tables came before that nobody expected, and as soon as so many have come since with
+// A crowd is a process of delta clients that accept everything, each on its own
+// connection, so that their memory does not count as the server's. It reads
+// "connect N NAMESPACES SERVICES" and "expect N", and answers each twice: with the
+// number of unexpected route tables before, and, when N have arrived since, with
 // the time of the last one.
 func crowd(addr string) {
 	var tables tally
@@ -37,7 +37,7 @@ func crowd(addr string) {
 		if _, err := fmt.Sscanf(in.Text(), "connect %d %d %d", &streams, &namespaces, &services); err == nil {
 			expect(streams)
 			names := endpointNames(services)
-			// Some at a time, as a server has a backlog.
+			// Some at a time, because a server has a backlog.
 			room := make(chan struct{}, 64)
 			for n := range streams {
 				room <- struct{}{}
@@ -81,7 +81,7 @@ func (t *tally) wait() int64 {
 	return <-done
 }
 
-// raw leaves messages as they are: to decode them would take more than to serve them.
+// raw leaves messages undecoded: decoding them would cost more than serving them.
 type raw struct{}
 
 func (raw) Name() string { return "proto" }
@@ -135,7 +135,7 @@ func attend(addr string, names []string, n, namespace int, told, connected func(
 	}
 }
 
-// extensions are as many as an Envoy tells of itself, in 61 KB.
+// extensions are as many as an Envoy lists of itself, in 61 KB.
 var extensions = sync.OnceValue(func() []*corev3.Extension {
 	all := make([]*corev3.Extension, 1_000)
 	for i := range all {
@@ -144,7 +144,7 @@ var extensions = sync.OnceValue(func() []*corev3.Extension {
 	return all
 })
 
-// headOf are type and nonce of a response.
+// headOf returns type and nonce of a response.
 func headOf(text []byte) (typeURL, nonce string) {
 	for len(text) > 0 {
 		field, kind, n := protowire.ConsumeTag(text)
@@ -170,7 +170,7 @@ func endpointNames(services int) []string {
 	return names
 }
 
-// crowdOf is a crowd as who steers it sees it.
+// crowdOf is a crowd as the controlling process sees it.
 type crowdOf struct {
 	tb  testing.TB
 	in  io.Writer
@@ -197,7 +197,8 @@ func gather(tb testing.TB, addr string) *crowdOf {
 	return &crowdOf{tb: tb, in: in, out: bufio.NewReader(out)}
 }
 
-// say begins something, and returns what waits for its end and tells when that was.
+// say starts a command and returns a function that waits for its end and returns
+// the time of that.
 func (c *crowdOf) say(format string, args ...any) (wait func() time.Time) {
 	c.tb.Helper()
 	fmt.Fprintf(c.in, format+"\n", args...)

@@ -15,21 +15,22 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// envoy is a client that does what an Envoy does: it asks for what it is referred
-// to, withholds the ACK of clusters that warm, and keeps what it was told. It fails
-// the test as soon as it would route to a cluster that it does not have.
+// envoy is a client that behaves like an Envoy: it subscribes to what it is
+// referred to, withholds the ACK of clusters that warm, and keeps what it received.
+// It fails the test as soon as it would route to a cluster that it does not have.
 type envoy struct {
 	*client
 	has     map[string]map[string]*anypb.Any
-	asked   map[string]bool // types
+	asked   map[string]bool // by type
 	warming map[string]bool // endpoint sets that clusters wait for
 	held    []response      // for clusters, not acknowledged yet
-	// refuses says why it does not take a response; "" when it does.
+	// refuses returns why the client refuses a response; refuse is false if it accepts
+	// it.
 	refuses func(response) (words string, refuse bool)
-	// never are clusters that it refused before it had any of the name.
+	// never holds the clusters that it refused before it had any of the name.
 	never  map[string]bool
 	seen   []response
-	unread []response // that came and are not taken yet
+	unread []response // received and not processed yet
 }
 
 func newEnvoy(c *client) *envoy {
@@ -38,7 +39,7 @@ func newEnvoy(c *client) *envoy {
 		refuses: func(response) (string, bool) { return "", false }}
 }
 
-// start begins as an Envoy does, and goes on until everything is still.
+// start begins as an Envoy does, and goes on until everything is idle.
 func (e *envoy) start() *envoy {
 	e.t.Helper()
 	e.ask(cds)
@@ -46,7 +47,7 @@ func (e *envoy) start() *envoy {
 	return e
 }
 
-// again is the same Envoy on another stream, where it says what it has.
+// again is the same Envoy on another stream, on which it states what it has.
 func (e *envoy) again(c *client) {
 	e.t.Helper()
 	old := e.client
@@ -77,7 +78,8 @@ func (e *envoy) ask(typeURL string) {
 	e.say(r)
 }
 
-// versions are as the server made them: of an unchanged resource, the same.
+// versions returns the versions that the server made. An unchanged resource has the
+// same.
 func (e *envoy) versions(typeURL string) map[string]string {
 	out := map[string]string{}
 	for name := range e.has[typeURL] {
@@ -86,7 +88,7 @@ func (e *envoy) versions(typeURL string) map[string]string {
 	return out
 }
 
-// referred are the names of a type that the proxy needs.
+// referred returns the names of a type that the proxy needs.
 func (e *envoy) referred(typeURL string) []string {
 	names := map[string]bool{}
 	switch typeURL {
@@ -108,7 +110,7 @@ func (e *envoy) referred(typeURL string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// play takes all that comes until everything is still.
+// play processes all responses until everything is idle.
 func (e *envoy) play() {
 	e.t.Helper()
 	for range 1000 {
@@ -124,7 +126,7 @@ func (e *envoy) play() {
 	e.t.Fatalf("told without end, at last %v", e.seen[len(e.seen)-3:])
 }
 
-// takeOne takes the first of what came, and leaves the rest for later.
+// takeOne processes the first response, and leaves the rest for later.
 func (e *envoy) takeOne() {
 	e.t.Helper()
 	if e.unread = append(e.unread, e.told()...); len(e.unread) > 0 {
@@ -134,7 +136,7 @@ func (e *envoy) takeOne() {
 	}
 }
 
-// take is what an Envoy does with one response.
+// take does what an Envoy does with one response.
 func (e *envoy) take(r response) {
 	e.t.Helper()
 	e.seen = append(e.seen, r)
@@ -146,7 +148,7 @@ func (e *envoy) take(r response) {
 	e.check(r)
 	switch r.typeURL {
 	case cds:
-		e.client.version[cds] = r.version // A refusal says so before this is acknowledged.
+		e.client.version[cds] = r.version // A refusal states it before this is acknowledged.
 		e.warm(changed)
 		e.follow(eds)
 		e.held = append(e.held, r)
@@ -176,7 +178,7 @@ func (e *envoy) refuse(r response, words string) {
 	}
 	e.nack(r, words)
 	if r.typeURL == eds {
-		// It waits no longer for what it refuses.
+		// It no longer waits for what it refuses.
 		for name := range r.resources {
 			delete(e.warming, name)
 		}
@@ -184,12 +186,12 @@ func (e *envoy) refuse(r response, words string) {
 	}
 }
 
-// apply keeps what is told, and returns the names of what is new.
+// apply keeps the resources of a response, and returns the names of the new ones.
 func (e *envoy) apply(r response) (changed []string) {
 	has := e.has[r.typeURL]
 	for name, a := range r.resources {
 		if (r.typeURL == eds || r.typeURL == rds) && !e.names[r.typeURL][name] {
-			continue // It is no longer asked for.
+			continue // It is no longer subscribed to.
 		}
 		if has[name] == nil || !proto.Equal(has[name], a) {
 			changed = append(changed, name)
@@ -212,7 +214,7 @@ func (e *envoy) apply(r response) (changed []string) {
 	return changed
 }
 
-// warm has changed clusters wait for their endpoints.
+// warm makes changed clusters wait for their endpoints.
 func (e *envoy) warm(changed []string) {
 	for _, name := range changed {
 		if c := decoded[*clusterv3.Cluster](e.t, e.has[cds][name]); c.GetType() == clusterv3.Cluster_EDS {
@@ -235,7 +237,7 @@ func (e *envoy) release() {
 	e.held = nil
 }
 
-// follow asks for what is referred to now, and no more for what is not.
+// follow subscribes to what is referred to now, and unsubscribes from the rest.
 func (e *envoy) follow(typeURL string) {
 	e.t.Helper()
 	needed := e.referred(typeURL)
@@ -266,7 +268,7 @@ func (e *envoy) follow(typeURL string) {
 	}
 }
 
-// check is the promise of make before break.
+// check checks the promise of make before break.
 func (e *envoy) check(after response) {
 	e.t.Helper()
 	for _, typeURL := range []string{lds, rds} {
@@ -280,7 +282,7 @@ func (e *envoy) check(after response) {
 	}
 }
 
-// leadsTo are the clusters that a resource names.
+// leadsTo returns the clusters that a resource names.
 func leadsTo(a *anypb.Any) (clusters []string) {
 	visit(a, func(m proto.Message) {
 		name := ""
@@ -303,7 +305,7 @@ func leadsTo(a *anypb.Any) (clusters []string) {
 	return clusters
 }
 
-// visit calls back with a message and all that is in it.
+// visit calls do with a message and all messages in it.
 func visit(m proto.Message, do func(proto.Message)) {
 	if a, ok := m.(*anypb.Any); ok {
 		if inner, err := a.UnmarshalNew(); err == nil {
@@ -360,4 +362,4 @@ func (e *envoy) sameAs(t testing.TB, fresh *envoy) {
 	}
 }
 
-var _ = (*listenerv3.Listener)(nil) // Registered for its Any.
+var _ = (*listenerv3.Listener)(nil) // registered for its Any

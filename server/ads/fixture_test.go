@@ -31,7 +31,7 @@ type source struct {
 	all      map[schema.Key]*schema.Object
 	changed  chan struct{}
 	empty    bool                            // not synced yet
-	past     []map[schema.Key]*schema.Object // all, by revision
+	past     []map[schema.Key]*schema.Object // all objects, by revision
 }
 
 func newSource(all ...*schema.Object) *source {
@@ -51,7 +51,7 @@ func (s *source) Snapshot() ([]*schema.Object, int64, bool) {
 	return all, s.revision, !s.empty
 }
 
-// Since is what a store knows that keeps everything.
+// Since behaves like a store that keeps everything.
 func (s *source) Since(revision int64) (changes []schema.Change, present int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *source) change(do func()) {
 	s.changed = make(chan struct{})
 }
 
-// publish stores objects and lets it be published.
+// publish stores objects and lets them be published.
 func (s *source) publish(objects ...*schema.Object) {
 	s.put(objects...)
 	settle()
@@ -136,7 +136,8 @@ func object(kind, name, spec string) *schema.Object {
 	return o
 }
 
-// service has one HTTP port and an instance of each version at 10.0.N.V.
+// service returns a service with one HTTP port and an instance of each version at
+// 10.0.N.V.
 func service(host string, port, n int, versions ...string) *schema.Object {
 	endpoints := ""
 	for i, v := range versions {
@@ -181,13 +182,13 @@ type server struct {
 	publisher *discovery.Publisher
 	listener  *bufconn.Listener
 	private   *bufconn.Listener
-	privately bool                             // that clients come by the private listener
-	speaks    credentials.TransportCredentials // as clients do
+	privately bool                             // whether clients connect to the private listener
+	speaks    credentials.TransportCredentials // credentials of the clients
 	stop      func()
 }
 
-// serve starts a replica inside a bubble (testing/synctest), in which it has
-// settled when this returns.
+// serve starts a replica inside a bubble (testing/synctest). The replica is idle
+// when serve returns.
 func serve(t testing.TB, src discovery.Source, options ...func(*discovery.Options)) *server {
 	t.Helper()
 	return serveAs(t, ads.Options{}, src, options...)
@@ -219,7 +220,7 @@ func serveAs(t testing.TB, front ads.Options, src discovery.Source, options ...f
 	return s
 }
 
-// dial is a connection of a proxy's own.
+// dial returns a proxy's own connection.
 func (s *server) dial() *grpc.ClientConn {
 	s.t.Helper()
 	to := s.listener

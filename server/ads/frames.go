@@ -9,9 +9,9 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// counting are transport credentials whose connections count what clients send in
-// requests, after TLS. gRPC reads a message whole before anybody hears of it, however
-// many streams send one at a time.
+// counting wraps transport credentials. Its connections count the bytes of
+// requests, after TLS. gRPC reads a whole message before it reports it, on any
+// number of streams at a time.
 type counting struct {
 	credentials.TransportCredentials
 }
@@ -29,30 +29,30 @@ func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo,
 	return &countedConn{Conn: conn, own: own, left: prefaceLength}, info, nil
 }
 
-// countedConn counts the payload of DATA frames, and drops these frames once the client
-// must go. It is read by one goroutine.
+// countedConn counts the payload of DATA frames. Once the client must go, it drops
+// these frames. One goroutine reads it.
 type countedConn struct {
 	net.Conn
 	own    *connection
 	head   [frameHead]byte
 	have   int  // bytes of head
-	passed int  // bytes of head that gRPC has, of a frame that began before frames were dropped
-	left   int  // bytes of the payload, or of the preface
-	data   bool // the payload is that of a DATA frame
-	drop   bool // and is dropped
+	passed int  // bytes of head already passed to gRPC, of a frame that began before frames were dropped
+	left   int  // bytes left of the payload, or of the preface
+	data   bool // whether the payload is of a DATA frame
+	drop   bool // whether the payload is dropped
 }
 
-// Of HTTP/2 (RFC 9113): the lengths of what a client sends first and of a frame's header,
-// and the type of a DATA frame.
+// Constants of HTTP/2 (RFC 9113): the lengths of the client's preface and of a
+// frame's header, and the type of a DATA frame.
 const (
 	prefaceLength = 24
 	frameHead     = 9
 	frameData     = 0
 )
 
-// Read passes on what comes. The connection of a client that must go stays a moment, for
-// the client to hear why: what it has to say of what it reads is passed on, and its
-// requests are not.
+// Read passes received bytes on. The connection of a client that must go stays for
+// a moment, so that the client learns why: Read then passes on acknowledgments of
+// what the client reads, but not its requests.
 func (c *countedConn) Read(p []byte) (int, error) {
 	account := c.own.account
 	if account.over.Err() == nil {
@@ -67,7 +67,7 @@ func (c *countedConn) Read(p []byte) (int, error) {
 		return 0, context.Cause(account.over)
 	}
 	for {
-		// A head may have been kept back from before.
+		// A head may have been held back before.
 		n, err := c.Conn.Read(p[:len(p)-frameHead])
 		if rest := c.withoutData(bytes.Clone(p[:n]), p[:0]); len(rest) > 0 || err != nil {
 			return len(rest), err
@@ -75,8 +75,8 @@ func (c *countedConn) Read(p []byte) (int, error) {
 	}
 }
 
-// withoutData appends to out what was read but for DATA frames. It keeps a head back until
-// that is whole.
+// withoutData appends to out what was read, without DATA frames. It holds a head
+// back until that is complete.
 func (c *countedConn) withoutData(p, out []byte) []byte {
 	for len(p) > 0 {
 		if c.left == 0 {
@@ -99,7 +99,7 @@ func (c *countedConn) withoutData(p, out []byte) []byte {
 	return out
 }
 
-// dataIn is how many bytes of what was read are of DATA frames.
+// dataIn returns how many of the bytes read are payload of DATA frames.
 func (c *countedConn) dataIn(p []byte) (bytes int) {
 	for len(p) > 0 {
 		if c.left == 0 {
@@ -116,7 +116,7 @@ func (c *countedConn) dataIn(p []byte) (bytes int) {
 	return bytes
 }
 
-// readHead takes the head of a frame, or a part of it, and returns what follows.
+// readHead reads the head of a frame, or a part of it, and returns the rest of p.
 func (c *countedConn) readHead(p []byte) []byte {
 	n := copy(c.head[c.have:], p)
 	if c.have += n; c.have == frameHead {

@@ -23,7 +23,7 @@ import (
 	"github.com/pilot-api/pilot-api/server/proxied"
 )
 
-// transport is plain text for nil.
+// transport returns credentials for config, or for plain text if it is nil.
 func transport(config *tls.Config) credentials.TransportCredentials {
 	if config == nil {
 		return insecure.NewCredentials()
@@ -31,8 +31,8 @@ func transport(config *tls.Config) credentials.TransportCredentials {
 	return tlsUnlessPrivate{credentials.NewTLS(config)}
 }
 
-// tlsUnlessPrivate is TLS, and plain text for connections of a private listener: those
-// never leave the machine, and have proved who they are of.
+// tlsUnlessPrivate is TLS, except for connections of a private listener, which use
+// plain text: they never leave the machine and have proved who owns them.
 type tlsUnlessPrivate struct {
 	credentials.TransportCredentials
 }
@@ -48,10 +48,11 @@ func (t tlsUnlessPrivate) Clone() credentials.TransportCredentials {
 	return tlsUnlessPrivate{t.TransportCredentials.Clone()}
 }
 
-// keyScope returns the Secrets whose private keys the connection of a stream may receive:
-// all of them over a private listener, and with a client certificate that has no SPIFFE
-// ID or is for the root namespace; those of its namespace with any other client
-// certificate; none without one. The caller has had admit check the certificate.
+// keyScope returns the Secrets whose private keys the connection of a stream may
+// receive: all of them over a private listener, and with a client certificate that
+// has no SPIFFE ID or is for the root namespace; those of its namespace with any
+// other client certificate; none without one. The caller must have called admit to
+// check the certificate.
 func (s *Server) keyScope(ctx context.Context) discovery.KeyScope {
 	if c := connectionOf(ctx); c != nil && c.private {
 		return discovery.AllKeys()
@@ -73,10 +74,10 @@ func (s *Server) keyScope(ctx context.Context) discovery.KeyScope {
 	return discovery.KeysOfNamespace(namespace)
 }
 
-// admit refuses a proxy whose client certificate is not for the namespace that its node
-// states. A certificate with a URI in it is for the namespace of its SPIFFE ID; one
-// whose ID is not understood is for none. A certificate without a URI is for every
-// namespace. Where no certificate is asked for, the node's word counts.
+// admit refuses a proxy whose client certificate is not for the namespace of its
+// node. A certificate with a URI is for the namespace of its SPIFFE ID, or for no
+// namespace if the ID is not understood. A certificate without a URI is for every
+// namespace. Without a client certificate, admit trusts the node.
 func (s *Server) admit(ctx context.Context, node discovery.Node) error {
 	certificate := clientCertificate(ctx)
 	if certificate == nil || len(certificate.URIs) == 0 {
@@ -98,7 +99,8 @@ func (s *Server) admit(ctx context.Context, node discovery.Node) error {
 	return nil
 }
 
-// clientCertificate is the verified one of a connection, nil for none.
+// clientCertificate returns the verified client certificate of a connection, or
+// nil.
 func clientCertificate(ctx context.Context) *x509.Certificate {
 	p, _ := peer.FromContext(ctx)
 	if p == nil {
@@ -111,14 +113,14 @@ func clientCertificate(ctx context.Context) *x509.Certificate {
 	return info.State.VerifiedChains[0][0]
 }
 
-// namespaceIn is that of the one SPIFFE ID that a certificate of a proxy has:
-// spiffe://TRUST-DOMAIN/ns/NAMESPACE/sa/ACCOUNT, as Istio writes it. The error says why
-// the URIs are not such an ID of the trust domain.
+// namespaceIn returns the namespace of the one SPIFFE ID in a proxy's certificate:
+// spiffe://TRUST-DOMAIN/ns/NAMESPACE/sa/ACCOUNT, as Istio writes it. The error says
+// why the URIs are not such an ID of the trust domain.
 func namespaceIn(uris []*url.URL, trustDomain string) (string, error) {
 	if len(uris) != 1 {
 		return "", fmt.Errorf("it has %d URIs, want one", len(uris))
 	}
-	// String keeps what is escaped, and spiffeid refuses a % in it.
+	// String keeps escapes, and spiffeid refuses a % in them.
 	found := uris[0].String()
 	wrong := func(why error) error {
 		return fmt.Errorf("want spiffe://%s/ns/NAMESPACE/sa/ACCOUNT, found %q: %w", trustDomain, found, why)
@@ -140,8 +142,8 @@ func namespaceIn(uris []*url.URL, trustDomain string) (string, error) {
 	return parts[2], nil
 }
 
-// refuseProxied refuses a stream that a proxy has passed on: on a private listener the
-// proxy of whoever may connect is not who asks.
+// refuseProxied refuses a stream that a proxy forwarded: the proxy may connect to a
+// private listener, but its client may not.
 func refuseProxied(ctx context.Context) error {
 	headers, _ := metadata.FromIncomingContext(ctx)
 	if sign := proxied.EnvoysOwn(headers); sign != "" {

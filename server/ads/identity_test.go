@@ -20,8 +20,9 @@ import (
 	"github.com/pilot-api/pilot-api/server/ads"
 )
 
-// TestClientCertificate: who shows none of the right authority is not let in, and one
-// for a namespace is for proxies of that namespace alone.
+// TestClientCertificate checks that a client without a certificate of the right
+// authority is refused, and that a certificate for a namespace is only for proxies
+// of that namespace.
 func TestClientCertificate(t *testing.T) {
 	const ours, shop = "spiffe://cluster.local/ns/default/sa/web", "spiffe://cluster.local/ns/shop/sa/web"
 	inDefault, nowhere := &corev3.Node{Id: nodeA}, &corev3.Node{Id: "sidecar~10.9.0.1~a.default~elsewhere.example"}
@@ -67,8 +68,8 @@ func TestClientCertificate(t *testing.T) {
 	})
 }
 
-// TestStrangeSPIFFEID: an ID that is not one of this mesh's workloads lets no proxy in,
-// of whatever namespace it says that it is.
+// TestStrangeSPIFFEID checks that an ID which is not of a workload of this mesh
+// admits no proxy, whatever namespace it states.
 func TestStrangeSPIFFEID(t *testing.T) {
 	nodes := []*corev3.Node{{Id: nodeA}, {Id: "sidecar~10.9.0.1~a.secret~secret.svc.cluster.local"}, {Id: "sidecar~10.9.0.1~a.default~elsewhere.example"}}
 	for _, id := range []string{
@@ -114,7 +115,8 @@ func TestStrangeSPIFFEID(t *testing.T) {
 	}
 }
 
-// TestTrustDomain: the mesh settings name another one than the domain of services.
+// TestTrustDomain checks mesh settings whose trust domain differs from the domain
+// of services.
 func TestTrustDomain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := selfsigned.NewAuthority(t, t.TempDir())
@@ -134,7 +136,7 @@ func TestTrustDomain(t *testing.T) {
 	})
 }
 
-// converse asks for clusters with these certificates.
+// converse subscribes to clusters with these certificates.
 func converse(t *testing.T, a *selfsigned.Authority, shows []tls.Certificate, node *corev3.Node) *client {
 	c := mutual(t, a, shows).connectAs(delta, node, nil)
 	c.subscribe(cds)
@@ -142,8 +144,9 @@ func converse(t *testing.T, a *selfsigned.Authority, shows []tls.Certificate, no
 	return c
 }
 
-// mutual is a server that takes clients of the authority, to whom these certificates
-// are shown. It must be made in a bubble, for certificates last an hour by its clock.
+// mutual starts a server that accepts clients of the authority and shows them these
+// certificates. Call it in a bubble, because certificates last an hour by its
+// clock.
 func mutual(t *testing.T, a *selfsigned.Authority, shows []tls.Certificate, options ...func(*discovery.Options)) *server {
 	authorities := x509.NewCertPool()
 	authorities.AddCert(a.Certificate)

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// decodeFactor is what a request takes while it is decoded, in lengths of its wire
-	// form: a list of nulls in node.metadata takes 27 times its length, names of one
-	// letter take 8 times theirs.
+	// decodeFactor is the memory that decoding a request takes, as a multiple of its
+	// wire length: a list of nulls in node.metadata takes 27 times its length, names
+	// of one letter take 8 times theirs.
 	decodeFactor = 32
-	// smallRequest divides requests into two lines, so that what an Envoy says when it
-	// starts never waits for large ones.
+	// smallRequest divides requests into two lines, so that the first requests of an
+	// Envoy never wait for large ones.
 	smallRequest = 128 << 10
-	// intakeRoom is the memory of a line. The largest request fits.
+	// intakeRoom is the memory of a line, in bytes. The largest request fits.
 	intakeRoom = maxRequest * decodeFactor
 	// intakeTimeout is how long a request may wait for room.
 	intakeTimeout = 30 * time.Second
-	// messageHead is what gRPC puts before a message.
+	// messageHead is the length of gRPC's prefix of a message.
 	messageHead = 5
 )
 
-// intake bounds what requests take while they are decoded.
+// intake bounds the memory for decoding requests.
 type intake struct {
 	lines   *admission.Lines
 	refused prometheus.Counter
@@ -46,7 +46,7 @@ func newIntake(opts Options) *intake {
 	}
 }
 
-// receive is the next message of the client. It is decoded when there is room for that.
+// receive returns the client's next message, decoded when there is room for that.
 func (c *conversation) receive(first bool) (message, error) {
 	var w wire
 	if err := c.stream.RecvMsg(&w); err != nil {
@@ -80,7 +80,8 @@ func (c *conversation) decodeMessage(w wire, first bool) (message, error) {
 	if first {
 		m.who = node{n}.read(c.stream.Context())
 	}
-	// Until discovery has taken it in, it counts beside what the stream holds.
+	// Until discovery has processed the request, it counts in addition to what the
+	// stream holds.
 	c.held.measure(func() int64 { return c.holds() + sizeOf(request) })
 	return m, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/server/ads"
 )
 
-// keysOver says over which connections a proxy is sent private keys.
+// keysOver defines over which connections a proxy receives private keys.
 var keysOver = map[string]struct {
 	tls, verify, private bool
 	sent                 bool
@@ -28,9 +28,9 @@ var keysOver = map[string]struct {
 	"private listener beside mutual": {tls: true, verify: true, private: true, sent: true},
 }
 
-// TestPrivateKeysNeedProof: a proxy is sent private keys only over a connection that
-// proves that it may have them. Else it has the rest, and its status, the objects behind
-// the key and the problems say what it lacks.
+// TestPrivateKeysNeedProof checks that a proxy receives private keys only over a
+// connection that proves that it may have them. Otherwise it has the rest, and its
+// status, the objects behind the key and the problems say what is missing.
 func TestPrivateKeysNeedProof(t *testing.T) {
 	for name, over := range keysOver {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestPrivateKeysNeedProof(t *testing.T) {
 				s := serveAs(t, front, newSource(l.objects...))
 				s.privately, s.speaks = over.private, insecure.NewCredentials()
 				if over.tls && !over.private {
-					// It shows one also where none is asked for.
+					// It shows a certificate even if none is requested.
 					s.speaks = credentials.NewTLS(&tls.Config{ServerName: "replica.example", RootCAs: authorities, Certificates: shown(t, a, "client.example")})
 				}
 				c := s.connect(kind, l.node)

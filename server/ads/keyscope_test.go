@@ -18,8 +18,9 @@ import (
 	"github.com/pilot-api/pilot-api/server/ads"
 )
 
-// TestKeysByNamespace: a router that shows a certificate for a namespace receives the
-// private keys of that namespace alone, although Gateways of every namespace select it.
+// TestKeysByNamespace checks that a router with a certificate for a namespace
+// receives only the private keys of that namespace, although Gateways of every
+// namespace select it.
 func TestKeysByNamespace(t *testing.T) {
 	all := []string{"default/cert", "shop/cert"}
 	for _, tc := range []struct {
@@ -54,8 +55,8 @@ func TestKeysByNamespace(t *testing.T) {
 	}
 }
 
-// edges serves a Gateway with a certificate for each of two namespaces, both for every
-// router.
+// edges serves a Gateway with a certificate for each of two namespaces, both for
+// every router.
 func edges(t *testing.T, a *selfsigned.Authority, shows []tls.Certificate) *server {
 	var objects []*schema.Object
 	for i, namespace := range []string{"default", "shop"} {

@@ -14,7 +14,8 @@ import (
 
 const sds = discovery.SecretType
 
-// late is something that a proxy asks for by name after it has accepted another one.
+// late is a resource that a proxy subscribes to by name after it has accepted
+// another one.
 type late struct {
 	typeURL, first, second string
 	node                   string
@@ -24,7 +25,7 @@ type late struct {
 	other                  *schema.Object // changes the first
 }
 
-// lates are of every type that an Envoy asks for by name.
+// lates has a case for every type that an Envoy subscribes to by name.
 func lates(t testing.TB) map[string]late {
 	authority := selfsigned.NewAuthority(t, t.TempDir())
 	secret := func(name, host string) *schema.Object {
@@ -63,7 +64,8 @@ func lates(t testing.TB) map[string]late {
 	}
 }
 
-// eachLate runs a test with a server and a proxy for each of lates, in both variants.
+// eachLate runs a test with a server and a proxy for each of lates, in both
+// variants.
 func eachLate(t *testing.T, test func(t *testing.T, w lateWorld)) {
 	for _, what := range []string{"endpoints", "routes", "secrets"} {
 		t.Run(what, func(t *testing.T) {
@@ -86,15 +88,15 @@ type lateWorld struct {
 	c    *client
 }
 
-// state is what the proxies have of what is late.
+// state checks the state of the late resource on the proxies.
 func (w lateWorld) state(t *testing.T, state discovery.SyncState, words string) {
 	t.Helper()
 	wantState(t, w.s, w.what, state, words)
 }
 
-// TestNACKOfALateSubscription: what a proxy asks for later and refuses at once is refused,
-// although it accepted others of the same set before. The rest moves on, and a better
-// one heals.
+// TestNACKOfALateSubscription checks that what a proxy subscribes to later and
+// refuses at once counts as refused, although it accepted other resources of the
+// same set before. The rest moves on, and a better resource clears it.
 func TestNACKOfALateSubscription(t *testing.T) {
 	eachLate(t, func(t *testing.T, w lateWorld) {
 		w.c.subscribe(w.typeURL, w.first)
@@ -117,8 +119,8 @@ func TestNACKOfALateSubscription(t *testing.T) {
 	})
 }
 
-// nackEach refuses all that comes with a name in it and accepts the rest, of which it
-// returns the number.
+// nackEach refuses all responses that contain a name and accepts the rest. It
+// returns the number accepted.
 func (c *client) nackEach(words, name string) (accepted int) {
 	c.t.Helper()
 	for range 100 {
@@ -147,12 +149,12 @@ func wantState(t testing.TB, s *server, what string, state discovery.SyncState, 
 	}
 }
 
-// TestNACKOfALateSubscriptionBesideAnother: of a response with what was accepted before in
-// a newer form, and with what is asked for late, the late one can be to blame.
+// TestNACKOfALateSubscriptionBesideAnother checks that in a response with a newer
+// form of an accepted resource and a late one, the late one can be to blame.
 func TestNACKOfALateSubscriptionBesideAnother(t *testing.T) {
 	eachLate(t, func(t *testing.T, w lateWorld) {
 		w.c.subscribe(w.typeURL, w.first)
-		first := w.c.one() // While it is not answered, nothing else is told.
+		first := w.c.one() // Until it is answered, nothing else is sent.
 		w.src.publish(w.other)
 		w.c.subscribe(w.typeURL, w.second)
 		w.c.ack(first)
@@ -167,8 +169,9 @@ func TestNACKOfALateSubscriptionBesideAnother(t *testing.T) {
 	})
 }
 
-// TestNACKOfWhatIsWantedNoMore: who lets go of what it refused refuses nothing, and who
-// comes back to it is asked again.
+// TestNACKOfWhatIsWantedNoMore checks that a client that unsubscribes from what it
+// refused refuses nothing, and that it receives the resource again when it
+// resubscribes.
 func TestNACKOfWhatIsWantedNoMore(t *testing.T) {
 	eachLate(t, func(t *testing.T, w lateWorld) {
 		w.c.subscribe(w.typeURL, w.first, w.second)
@@ -185,7 +188,7 @@ func TestNACKOfWhatIsWantedNoMore(t *testing.T) {
 		}
 		w.c.ack(r)
 		w.state(t, discovery.Synced, "")
-		// It took that, let go of it, and refuses the very same now.
+		// It accepted that, unsubscribed, and refuses the same now.
 		w.c.unsubscribe(w.typeURL, w.second)
 		w.c.subscribe(w.typeURL, w.second)
 		w.c.nackEach("no more", w.second)
@@ -194,8 +197,8 @@ func TestNACKOfWhatIsWantedNoMore(t *testing.T) {
 	})
 }
 
-// TestNACKOfWhatWasAccepted: a proxy may refuse what it took, such as after its operator
-// has set a lower bound.
+// TestNACKOfWhatWasAccepted checks that a proxy may refuse what it accepted, for
+// example after its operator has set a lower bound.
 func TestNACKOfWhatWasAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lates(t)["endpoints"]

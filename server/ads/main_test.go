@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMain is also the program that the benchmark's clients run in.
+// TestMain is also the program in which the benchmark's clients run.
 func TestMain(m *testing.M) {
 	if addr := os.Getenv(crowdAddress); addr != "" {
 		crowd(addr)

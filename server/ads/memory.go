@@ -16,14 +16,13 @@ import (
 )
 
 const (
-	// freeRequests are bytes of requests of one connection that are not counted. They
-	// are as many as HTTP/2 lets a client send on a stream before the server reads
-	// them, and as an Envoy needs to introduce itself. The bound on connections
-	// bounds them.
+	// freeRequests are the bytes of requests of one connection that are not counted:
+	// as many as HTTP/2 lets a client send on a stream before the server reads them,
+	// and as an Envoy needs to introduce itself. The bound on connections bounds them.
 	freeRequests = 64 << 10
-	// streamCost is what one more stream of a connection takes before it asks for
-	// anything: goroutines, buffers and what discovery knows of it. The first stream is
-	// not counted, because the bound on connections bounds it.
+	// streamCost is the memory of each further stream of a connection before it
+	// subscribes to anything: goroutines, buffers and its state in discovery. The
+	// first stream does not count, because the bound on connections bounds it.
 	streamCost = 32 << 10
 )
 
@@ -31,10 +30,11 @@ const (
 var errEvicted = status.Error(codes.ResourceExhausted,
 	"the streams of this server hold as much memory as they may, and this connection holds the most: ask for less")
 
-// memory counts what the clients of a server have it hold: requests that are not
-// taken in yet, and what their streams subscribe to. Where that is more than the limit,
-// the connection that holds the most is ended, among those of the peer address that
-// holds the most. Its lock is taken under others, and none under it.
+// memory counts what the clients of a server make it hold: requests that are not
+// processed yet, and the subscriptions of their streams. Above the limit, it ends
+// the connection that holds the most, among those of the peer address that holds
+// the most. Its lock may be taken while holding others, but no other lock while
+// holding it.
 type memory struct {
 	limit   int64
 	log     *slog.Logger
@@ -44,25 +44,25 @@ type memory struct {
 	held     int64
 	requests int64 // part of held
 	accounts map[*account]struct{}
-	resting  map[string]rest // hosts of connections that were evicted
+	resting  map[string]rest // by host of evicted connections
 }
 
-// rest is a time in which connections from a host are not read, because one of them was
-// evicted. A client that connects again at once would otherwise have the server read
-// the same requests again and again.
+// rest is a time in which connections from a host are not read, because one of them
+// was evicted. Otherwise a client that reconnects at once would make the server
+// read the same requests again and again.
 type rest struct {
 	until  time.Time
 	length time.Duration
 }
 
-// Each rest of a host is twice as long as the one before, if that is not long ago.
+// Each rest of a host is twice as long as the one before, if that was recent.
 const (
 	leastRest = time.Second
 	mostRest  = 32 * time.Second
 	longAgo   = time.Minute
 )
 
-// next is the rest that follows.
+// next returns the next rest.
 func (r rest) next(now time.Time) rest {
 	length := leastRest
 	if r.length > 0 {
@@ -99,16 +99,16 @@ func (m *memory) read() (requests, subscriptions int64) {
 type account struct {
 	of   *memory
 	host string
-	rest time.Time // until then the connection is not read
-	// over ends, with the reason, when the connection must.
+	rest time.Time // the connection is not read until then
+	// over ends, with the reason, when the connection must end.
 	over context.Context
 	end  context.CancelCauseFunc
 
 	held     int64
-	received int64 // of requests that are not taken in yet
-	counted  int64 // of received, what is part of held
+	received int64 // bytes of requests that are not processed yet
+	counted  int64 // the part of received that counts in held
 	streams  int
-	gone     bool // evicted, or closed: it counts no more
+	gone     bool // evicted or closed; no longer counted
 }
 
 func (m *memory) open(peer net.Addr) *account {
@@ -130,7 +130,7 @@ func (m *memory) forgetRestsLocked(now time.Time) {
 	maps.DeleteFunc(m.resting, func(_ string, r rest) bool { return now.Sub(r.until) > longAgo })
 }
 
-// close forgets a connection that is closed.
+// close forgets a closed connection.
 func (a *account) close() {
 	a.of.mu.Lock()
 	defer a.of.mu.Unlock()
@@ -183,7 +183,8 @@ func (a *account) addLocked(bytes int64) {
 	}
 }
 
-// greediestLocked is the connection that holds the most of the peer that holds the most.
+// greediestLocked returns the connection that holds the most, among those of the
+// peer that holds the most.
 func (m *memory) greediestLocked() (most *account) {
 	hosts := map[string]int64{}
 	for a := range m.accounts {
@@ -199,14 +200,14 @@ func (m *memory) greediestLocked() (most *account) {
 	return most
 }
 
-// receive counts bytes of requests that have come.
+// receive counts bytes of received requests.
 func (a *account) receive(bytes int64) {
 	a.of.mu.Lock()
 	defer a.of.mu.Unlock()
 	a.receivedLocked(a.received + bytes)
 }
 
-// take takes bytes of requests off the count.
+// take uncounts bytes of processed requests.
 func (a *account) take(bytes int64) {
 	a.of.mu.Lock()
 	defer a.of.mu.Unlock()
@@ -225,16 +226,17 @@ func (a *account) receivedLocked(bytes int64) {
 	a.addLocked(more)
 }
 
-// holding is what one stream has the server hold.
+// holding is what one stream makes the server hold.
 type holding struct {
 	*account
-	own int64 // in any case
+	own int64 // fixed cost
 
 	mu    sync.Mutex
 	bytes int64
 }
 
-// stream begins to count what a stream holds. The error is why the connection must end.
+// stream starts to count what a stream holds. The error is the reason why the
+// connection must end.
 func (a *account) stream() (*holding, error) {
 	a.of.mu.Lock()
 	defer a.of.mu.Unlock()
@@ -251,7 +253,7 @@ func (a *account) stream() (*holding, error) {
 	return h, nil
 }
 
-// measure counts what the stream holds now in place of what it held before.
+// measure replaces the counted bytes of the stream by its present ones.
 func (h *holding) measure(held func() int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -268,7 +270,7 @@ func (h *holding) setLocked(bytes int64) {
 	h.bytes = bytes
 }
 
-// close ends the counting. What was received on streams that are over is gone with the
+// close ends the counting. Bytes received on ended streams are uncounted with the
 // last of them.
 func (h *holding) close() {
 	h.mu.Lock()
@@ -282,7 +284,7 @@ func (h *holding) close() {
 	}
 }
 
-// reason is why a context of a connection's stream has ended.
+// reason returns why the context of a connection's stream has ended.
 func reason(ctx context.Context) error {
 	if err := context.Cause(ctx); !errors.Is(err, net.ErrClosed) {
 		return err

@@ -18,8 +18,8 @@ import (
 	"github.com/pilot-api/pilot-api/server/ads"
 )
 
-// TestTheGreediestConnectionIsEnded when all together hold too much, whatever it is that
-// it holds, and the others are served.
+// TestTheGreediestConnectionIsEnded when all together hold too much, whatever it
+// holds, and the others are served.
 func TestTheGreediestConnectionIsEnded(t *testing.T) {
 	for what, take := range map[string]func(c *client){
 		"names": func(c *client) { c.subscribe(eds, unknown(0, 40_000)...) },
@@ -72,9 +72,10 @@ func TestTheGreediestConnectionIsEnded(t *testing.T) {
 	}
 }
 
-// TestAGreedyHostRests: after a connection was ended that held too much, the next one
-// from its host is not read for a second, and served then. Each time it is twice as
-// long, up to half a minute, until the host has asked for little for a minute.
+// TestAGreedyHostRests checks that after a connection was ended for holding too
+// much, the next one from its host is not read for a second and then served. The
+// time doubles each time, up to half a minute, until the host has asked for little
+// for a minute.
 func TestAGreedyHostRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serveAs(t, ads.Options{Memory: 2 << 20}, newSource(service("web.example", 80, 1, "a")))
@@ -132,7 +133,8 @@ func TestUnknownNamesAreAllAnswered(t *testing.T) {
 	})
 }
 
-// TestCompressedRequestsAreRefused: nobody could count them before they are large.
+// TestCompressedRequestsAreRefused, because they could not be counted before they
+// are large.
 func TestCompressedRequestsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, newSource(service("web.example", 80, 1, "a")))

@@ -7,8 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// metrics count what goes over streams, by type, as the protocol's services are called,
-// and transport.
+// metrics counts responses and NACKs of streams by transport and by type, which has
+// the name of its service in the protocol.
 type metrics struct{ pushes, bytes, nacks *prometheus.CounterVec }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -28,7 +28,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 }
 
-// streamMetrics are those of one transport.
+// streamMetrics are the metrics of one transport.
 type streamMetrics struct {
 	*metrics
 	over string
@@ -41,7 +41,7 @@ func (m streamMetrics) sent(typeURL string, bytes int) {
 	m.bytes.WithLabelValues(discovery.ServiceOf(typeURL), m.over).Add(float64(bytes))
 }
 
-// received counts a refusal. A client may say anything of a type that is not served.
+// received counts a NACK. The type may be one that is not served.
 func (m streamMetrics) received(r discovery.Request) {
 	if label := discovery.ServiceOf(r.TypeURL); label != "" && r.Refused != nil {
 		m.nacks.WithLabelValues(label, m.over).Inc()

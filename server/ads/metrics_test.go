@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/server/ads"
 )
 
-// TestMetrics: pushes, their bytes and refusals are counted by type and variant, and a type
-// that is not served by none.
+// TestMetrics checks that pushes, their bytes and refusals are counted by type and
+// variant, and that a type that is not served is not counted.
 func TestMetrics(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		registry := prometheus.NewRegistry()
@@ -41,7 +41,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// counted is a counter by its name, type and transport, the only labels.
+// counted returns a counter by its name, type and transport, the only labels.
 func counted(t *testing.T, registry *prometheus.Registry, of [3]string) (float64, bool) {
 	t.Helper()
 	families, err := registry.Gather()

@@ -14,9 +14,9 @@ import (
 
 func contains(text, part string) bool { return strings.Contains(text, part) }
 
-// TestNACKOncePerChange: a client that refuses for ever gets one response for each
-// change of content, whichever type it refuses. Of a route table that it never took
-// it is first asked whether it would take one that is closed.
+// TestNACKOncePerChange checks that a client that refuses forever gets one response
+// for each change of content, whichever type it refuses. For a route table that it
+// never accepted, the server first tries one that is closed.
 func TestNACKOncePerChange(t *testing.T) {
 	for typeURL, change := range map[string]func(i int) func(*source){
 		cds: func(i int) func(*source) { return func(s *source) { s.publish(pool("web.example", i+1)) } },
@@ -44,7 +44,7 @@ func TestNACKOncePerChange(t *testing.T) {
 					if changes > 0 {
 						change(changes)(src)
 					}
-					for i := 0; i < 3; i++ { // Responses to NACKs would come without end.
+					for i := 0; i < 3; i++ { // Responses to NACKs would never end.
 						for _, r := range e.told() {
 							if e.seen = append(e.seen, r); r.typeURL == typeURL {
 								e.nack(r, "no")
@@ -72,7 +72,7 @@ func TestNACKOncePerChange(t *testing.T) {
 	}
 }
 
-// refusing has an Envoy refuse what says so of one type.
+// refusing makes an Envoy refuse bad texts of one type.
 func (e *envoy) refusing(typeURL, words string, bad func(text string) bool) {
 	e.refuses = func(r response) (string, bool) {
 		if r.typeURL == typeURL {
@@ -88,7 +88,7 @@ func (e *envoy) refusing(typeURL, words string, bad func(text string) bool) {
 
 func protoText(m proto.Message) string { return strings.ReplaceAll(prototextOf(m), "  ", " ") }
 
-// connections of a cluster.
+// connections returns the connections of a cluster.
 func (e *envoy) connections(name string) uint32 {
 	e.t.Helper()
 	a := e.has[cds][name]
@@ -103,7 +103,7 @@ const badPool = 666
 
 func isBad(text string) bool { return contains(text, "value:666") || contains(text, "value: 666") }
 
-// three is an Envoy that has three clusters, which one change can alter.
+// three returns an Envoy that has three clusters, which one change can alter.
 func three(t testing.TB, kind variant) (*source, *server, *envoy) {
 	src := newSource(service("a.example", 80, 1, "a"), service("b.example", 80, 2, "a"), service("c.example", 80, 3, "a"),
 		pool("a.example", 1), pool("b.example", 1), pool("c.example", 1))
@@ -111,8 +111,8 @@ func three(t testing.TB, kind variant) (*source, *server, *envoy) {
 	return src, s, newEnvoy(s.connect(kind, nodeA)).start()
 }
 
-// TestNACKNames: the resource that the words name is blamed; in its place stays what
-// was accepted last, and all else moves on.
+// TestNACKNames checks that the resource that the text names is blamed, that its
+// last accepted version stays, and that all others move on.
 func TestNACKNames(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := three(t, kind)
@@ -135,7 +135,8 @@ func TestNACKNames(t *testing.T) {
 	})
 }
 
-// TestNACKHalves: where the words name nobody, the one to blame is found by halves.
+// TestNACKHalves checks that if the text names no resource, the one to blame is
+// found by halves.
 func TestNACKHalves(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := three(t, kind)
@@ -149,7 +150,7 @@ func TestNACKHalves(t *testing.T) {
 	})
 }
 
-// healed: a better object is noticed by itself.
+// healed checks that a better object clears the refusal.
 func healed(t *testing.T, src *source, e *envoy) {
 	t.Helper()
 	src.publish(pool("b.example", 4))
@@ -174,7 +175,8 @@ func count(all []response, typeURL string) (n int) {
 	return n
 }
 
-// TestNACKOfEndpointsNamesNobody: an Envoy that refuses an address does not say whose.
+// TestNACKOfEndpointsNamesNobody checks that an Envoy that refuses an address does
+// not name its resource.
 func TestNACKOfEndpointsNamesNobody(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src := newSource()
@@ -207,8 +209,9 @@ func TestNACKOfEndpointsNamesNobody(t *testing.T) {
 	})
 }
 
-// TestNACKOfTheSuccessor: of several responses for clusters under way, the second is
-// refused for what the first had. It is not blamed.
+// TestNACKOfTheSuccessor checks that if the second of several unacknowledged
+// responses for clusters is refused for the content of the first, the second is not
+// blamed.
 func TestNACKOfTheSuccessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, _, e := three(t, world)
@@ -227,7 +230,7 @@ func TestNACKOfTheSuccessor(t *testing.T) {
 	})
 }
 
-// TestNACKWithdraws: what a refused response left out is gone all the same.
+// TestNACKWithdraws checks that what a refused response left out is gone anyway.
 func TestNACKWithdraws(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, _, e := three(t, world)
@@ -252,7 +255,7 @@ func ofType(all []response, typeURL string) response {
 	return all[i]
 }
 
-// TestNACKThenBack: what was refused and is taken back is not told again.
+// TestNACKThenBack checks that a refused change that is reverted is not sent again.
 func TestNACKThenBack(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := three(t, kind)
@@ -271,8 +274,8 @@ func TestNACKThenBack(t *testing.T) {
 	})
 }
 
-// TestNACKOfANewResource: what the proxy never had is not there, and everything else
-// is.
+// TestNACKOfANewResource checks that a resource which the proxy never had is
+// missing, and everything else is there.
 func TestNACKOfANewResource(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := three(t, kind)
@@ -327,9 +330,9 @@ func TestNACKIsSaid(t *testing.T) {
 	})
 }
 
-// TestNACKBehindWhatWarms: a proxy that refuses clusters has taken those before them,
-// also while it withholds the answer to these because they warm. It keeps them, for its
-// routes lead there already.
+// TestNACKBehindWhatWarms checks that a proxy that refuses clusters has accepted
+// those before them, even while it withholds their ACK because they warm. It keeps
+// them, because its routes already lead there.
 func TestNACKBehindWhatWarms(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src := newSource(service("web.example", 80, 1, "a", "b"), service("api.example", 80, 2, "a", "b"), toVersion("api.example", "a"))

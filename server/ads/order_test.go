@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// kinds is the order of types in what came.
+// kinds returns the types of responses, in order.
 func kinds(all []response) (out []string) {
 	for _, r := range all {
 		out = append(out, r.typeURL)
@@ -16,7 +16,7 @@ func kinds(all []response) (out []string) {
 	return out
 }
 
-// wantTold compares what came with the responses as text, by type and names.
+// wantTold compares responses as text, by type and names.
 func wantTold(t testing.TB, got []response, want ...string) {
 	t.Helper()
 	if text := texts(got); !slices.Equal(text, want) {
@@ -31,7 +31,7 @@ func texts(all []response) (out []string) {
 	return out
 }
 
-// ready is an Envoy that has everything of one host with two versions.
+// ready returns an Envoy that has everything of one host with two versions.
 func ready(t testing.TB, kind variant) (*source, *server, *envoy) {
 	t.Helper()
 	src := newSource(service("web.example", 80, 1, "a", "b"))
@@ -39,8 +39,8 @@ func ready(t testing.TB, kind variant) (*source, *server, *envoy) {
 	return src, s, newEnvoy(s.connect(kind, nodeA)).start()
 }
 
-// TestEventualConsistencyConsiderations: clusters, endpoints, listeners, routes, in
-// one burst where nothing new has to warm.
+// TestEventualConsistencyConsiderations checks the order clusters, endpoints,
+// listeners, routes, in one burst if nothing new has to warm.
 func TestEventualConsistencyConsiderations(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := ready(t, kind)
@@ -56,8 +56,8 @@ func TestEventualConsistencyConsiderations(t *testing.T) {
 	})
 }
 
-// TestEventualConsistencyListeners: a new listener comes after its clusters and
-// before its routes.
+// TestEventualConsistencyListeners checks that a new listener comes after its
+// clusters and before its routes.
 func TestEventualConsistencyListeners(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := ready(t, kind)
@@ -70,8 +70,8 @@ func TestEventualConsistencyListeners(t *testing.T) {
 	})
 }
 
-// TestMakeBeforeBreak: routes wait until the clusters that came new are acknowledged,
-// and old clusters stay until the routes that left them are.
+// TestMakeBeforeBreak checks that routes wait until new clusters are acknowledged,
+// and that old clusters stay until the routes that left them are.
 func TestMakeBeforeBreak(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := ready(t, kind)
@@ -109,8 +109,8 @@ func TestMakeBeforeBreak(t *testing.T) {
 	})
 }
 
-// TestRoutesDoNotWaitForEver: a cluster that never warms holds routes up for no longer
-// than an Envoy waits itself.
+// TestRoutesDoNotWaitForEver checks that a cluster that never warms delays routes
+// no longer than an Envoy itself waits.
 func TestRoutesDoNotWaitForEver(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := ready(t, kind)
@@ -124,7 +124,7 @@ func TestRoutesDoNotWaitForEver(t *testing.T) {
 	})
 }
 
-// TestOldClustersStayWhileRoutesAreRefused: there is no time after which they go.
+// TestOldClustersStayWhileRoutesAreRefused checks that they stay for any time.
 func TestOldClustersStayWhileRoutesAreRefused(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := ready(t, kind)
@@ -155,8 +155,8 @@ func TestOldClustersStayWhileRoutesAreRefused(t *testing.T) {
 	})
 }
 
-// TestResourceWarming: after each change of a cluster its endpoints follow, although
-// they are the same, and no request asks for them.
+// TestResourceWarming checks that after each change of a cluster its endpoints
+// follow, although they are the same and no request asks for them.
 func TestResourceWarming(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := ready(t, kind)
@@ -176,8 +176,8 @@ func TestResourceWarming(t *testing.T) {
 	})
 }
 
-// TestResourceWarmingAsksAgain: an Envoy repeats its request for endpoints after a
-// change of clusters. They are on their way, and come once.
+// TestResourceWarmingAsksAgain checks that when an Envoy repeats its request for
+// endpoints after a change of clusters, they are sent once.
 func TestResourceWarmingAsksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, _, e := ready(t, world)
@@ -190,9 +190,9 @@ func TestResourceWarmingAsksAgain(t *testing.T) {
 	})
 }
 
-// TestSeveralClustersUnderWay: the next change of clusters does not wait for the ACK
-// of the one before, which an Envoy withholds while clusters warm. On release, state
-// of the world acknowledges the newest alone.
+// TestSeveralClustersUnderWay checks that the next change of clusters does not wait
+// for the ACK of the one before, which an Envoy withholds while clusters warm. When
+// it releases them, state of the world acknowledges only the newest.
 func TestSeveralClustersUnderWay(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := ready(t, kind)
@@ -222,8 +222,8 @@ func TestSeveralClustersUnderWay(t *testing.T) {
 	})
 }
 
-// TestNothingForWhoIsNotConcerned: a proxy that a change does not concern is sent
-// nothing.
+// TestNothingForWhoIsNotConcerned checks that a change is not sent to a proxy that
+// it does not concern.
 func TestNothingForWhoIsNotConcerned(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := ready(t, kind)
@@ -236,7 +236,7 @@ func TestNothingForWhoIsNotConcerned(t *testing.T) {
 	})
 }
 
-// TestTwoStreamsOfOneNode are each told everything.
+// TestTwoStreamsOfOneNode checks that each receives everything.
 func TestTwoStreamsOfOneNode(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, s, e := ready(t, kind)
@@ -253,8 +253,8 @@ func TestTwoStreamsOfOneNode(t *testing.T) {
 	})
 }
 
-// TestSlowReader: who does not read gets the newest state when it does, and what was
-// under way before; not a queue.
+// TestSlowReader checks that a client that resumes reading gets what was already
+// sent and then the newest state, not a queue.
 func TestSlowReader(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, s, _ := ready(t, kind)

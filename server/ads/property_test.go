@@ -8,9 +8,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMakeBeforeBreakProperty: whatever rules and services change, and whenever a
-// proxy refuses, is cut off and comes back to another replica, it never routes to a
-// cluster that it does not have (envoy.check), and ends with what a fresh one has.
+// TestMakeBeforeBreakProperty checks that whatever rules and services change, and
+// whenever a proxy refuses, is cut off and reconnects to another replica, it never
+// routes to a cluster that it does not have (envoy.check), and ends with the same
+// state as a fresh one.
 func TestMakeBeforeBreakProperty(t *testing.T) {
 	for _, kind := range []variant{world, delta} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -26,7 +27,7 @@ func TestMakeBeforeBreakProperty(t *testing.T) {
 	}
 }
 
-// inBubble checks a property in bubbles. What rapid fails by comes out of them.
+// inBubble checks a property in bubbles. It passes rapid's failures out of them.
 func inBubble(t *testing.T, property func(*rapid.T, *testing.T)) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var failure any
@@ -34,7 +35,7 @@ func inBubble(t *testing.T, property func(*rapid.T, *testing.T)) {
 			defer func() { failure = recover() }()
 			property(rt, t)
 		})
-		// rapid tells failures apart by the line that they come from.
+		// rapid distinguishes failures by their source line.
 		switch fmt.Sprintf("%T", failure) {
 		case "<nil>":
 		case "rapid.invalidData":
@@ -52,7 +53,7 @@ type drawnWorld struct {
 	replicas []*server
 	kind     variant
 	envoy    *envoy
-	words    bool // refusals name who is to blame
+	words    bool // whether refusals name the resource to blame
 }
 
 func newDrawnWorld(rt *rapid.T, t *testing.T, kind variant) *drawnWorld {
@@ -66,7 +67,7 @@ func newDrawnWorld(rt *rapid.T, t *testing.T, kind variant) *drawnWorld {
 	return w
 }
 
-// failing reports to rapid, which then looks for less that fails.
+// failing reports to rapid, which then looks for a smaller failing case.
 type failing struct {
 	testing.TB
 	rt *rapid.T
@@ -76,7 +77,7 @@ func (f failing) Fatalf(format string, args ...any) { f.rt.Fatalf(format, args..
 func (f failing) Errorf(format string, args ...any) { f.rt.Errorf(format, args...) }
 func (f failing) Fatal(args ...any)                 { f.rt.Fatal(args...) }
 
-// refuses what is bad, whoever says it.
+// refuses refuses bad resources, from any replica.
 func (w *drawnWorld) refuses(r response) (words string, refuse bool) {
 	for name, a := range r.resources {
 		m, err := a.UnmarshalNew()
@@ -123,7 +124,7 @@ func (w *drawnWorld) step(kind string) {
 		w.envoy.again(at.connect(w.kind, nodeA))
 	case "restart":
 		if w.kind == world {
-			// In this variant a proxy cannot say that it has what no server remembers.
+			// In this variant a proxy cannot state that it has what no server remembers.
 			w.mend()
 		}
 		i := rapid.IntRange(0, 1).Draw(w.T, "which")
@@ -133,7 +134,8 @@ func (w *drawnWorld) step(kind string) {
 	}
 }
 
-// mend replaces everything that is refused, and has the proxy take what is there.
+// mend replaces everything that is refused, and makes the proxy accept what is
+// there.
 func (w *drawnWorld) mend() {
 	for _, host := range []string{"web.example", "api.example"} {
 		w.src.put(pool(host, 50), timeout(host, 50))
@@ -148,7 +150,7 @@ func (w *drawnWorld) mend() {
 	}
 }
 
-// end compares with a fresh proxy.
+// end compares the proxy with a fresh one.
 func (w *drawnWorld) end() {
 	w.mend()
 	fresh := newEnvoy(w.replicas[1].connect(w.kind, nodeB))

@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/server/ads"
 )
 
-// TestProxiedStream: over a private listener no stream is served that an Envoy passes on
-// from somebody else.
+// TestProxiedStream checks that a private listener serves no stream that an Envoy
+// forwards from another client.
 func TestProxiedStream(t *testing.T) {
 	for _, test := range []struct {
 		header string
@@ -23,7 +23,7 @@ func TestProxiedStream(t *testing.T) {
 		{"x-request-id", codes.PermissionDenied},
 		{"x-forwarded-proto", codes.PermissionDenied},
 		{"via", codes.PermissionDenied},
-		{"x-envoy-internal", codes.InvalidArgument}, // It has come as far as to the node.
+		{"x-envoy-internal", codes.InvalidArgument}, // It has been admitted as far as the node.
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := serveAs(t, ads.Options{}, newSource())
@@ -35,7 +35,7 @@ func TestProxiedStream(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = stream.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "nobody"}, TypeUrl: lds}) // How it ends, Recv says.
+			_ = stream.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "nobody"}, TypeUrl: lds}) // Recv returns how it ends.
 			if _, err := stream.Recv(); status.Code(err) != test.want {
 				t.Errorf("%s: %v, want %s", test.header, err, test.want)
 			}

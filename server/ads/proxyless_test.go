@@ -29,7 +29,7 @@ import (
 	"github.com/pilot-api/pilot-api/server/ads"
 )
 
-// mesh is a server, backends, and clients of gRPC that go to them without a proxy.
+// mesh is a server, backends, and gRPC clients that call them without a proxy.
 type mesh struct {
 	*testing.T
 	source    *source
@@ -38,7 +38,7 @@ type mesh struct {
 	resolver  resolver.Builder
 }
 
-// newMesh begins with the objects.
+// newMesh starts a mesh with the objects.
 func newMesh(t *testing.T, objects ...*schema.Object) *mesh {
 	t.Helper()
 	w := &mesh{T: t, source: newSource(objects...)}
@@ -72,7 +72,7 @@ func (w *mesh) replica(address string) (_ *discovery.Publisher, at string, stop 
 	return publisher, l.Addr().String(), stop
 }
 
-// client is a program of its own, started with what istioctl bootstrap prints.
+// client is a program of its own, started with the output of istioctl bootstrap.
 func (w *mesh) client(node string, labels map[string]string) resolver.Builder {
 	w.Helper()
 	o := bootstrap.DefaultBootstrap()
@@ -108,7 +108,7 @@ type backend struct {
 	hang       atomic.Bool // until the caller gives up
 }
 
-// backend listens at an address of the loopback, of its own.
+// backend listens at its own loopback address.
 func (w *mesh) backend(name string) *backend {
 	w.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -133,12 +133,12 @@ func (w *mesh) backend(name string) *backend {
 	return b
 }
 
-// endpoint is the backend in a ServiceEntry.
+// endpoint returns the backend's entry in a ServiceEntry.
 func (b *backend) endpoint(more string) string {
 	return fmt.Sprintf(`{"address":%q,"ports":{"grpc":%d},"labels":{"version":%q}%s}`, b.host, b.port, b.name, more)
 }
 
-// shop is a service of gRPC with endpoints.
+// shop returns a gRPC service with endpoints.
 func shop(endpoints ...string) *schema.Object { return grpcService("reviews", endpoints...) }
 
 func grpcService(name string, endpoints ...string) *schema.Object {
@@ -147,7 +147,7 @@ func grpcService(name string, endpoints ...string) *schema.Object {
 			`"ports":[{"number":9080,"name":"grpc","protocol":"GRPC"}],"endpoints":[%s]}`, name, strings.Join(endpoints, ",")))
 }
 
-// versions are subsets called as versions are, with more settings.
+// versions returns subsets with the names of the versions, with more settings.
 func versions(more string, names ...string) *schema.Object {
 	var subsets []string
 	for _, n := range names {
@@ -157,19 +157,19 @@ func versions(more string, names ...string) *schema.Object {
 		`{"host":"reviews.default.svc.cluster.local","subsets":[%s]%s}`, strings.Join(subsets, ","), more))
 }
 
-// routes are the rules of a VirtualService for HTTP.
+// routes returns a VirtualService with these HTTP rules.
 func routes(http string) *schema.Object {
 	return object("VirtualService", "reviews", fmt.Sprintf(`{"hosts":["reviews.default.svc.cluster.local"],"http":[%s]}`, http))
 }
 
-// to leads to a version.
+// to returns a destination of a version.
 func to(version string) string {
 	return fmt.Sprintf(`{"destination":{"host":"reviews.default.svc.cluster.local","subset":%q}}`, version)
 }
 
 const target = "reviews:9080"
 
-// call is the name of who answers, or the code of the failure.
+// call returns the name of the backend that answers, or the code of the failure.
 func call(conn *grpc.ClientConn, headers ...string) string {
 	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(context.Background(), headers...), time.Minute)
 	defer cancel()
@@ -180,8 +180,8 @@ func call(conn *grpc.ClientConn, headers ...string) string {
 	return name.GetValue()
 }
 
-// until calls until somebody answers. The patience is that of the whole test: no
-// outcome depends on how long it takes.
+// until calls until the wanted backend answers. It waits as long as the whole test
+// may: no outcome depends on the time.
 func until(t testing.TB, conn *grpc.ClientConn, want string, headers ...string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
@@ -195,7 +195,7 @@ func until(t testing.TB, conn *grpc.ClientConn, want string, headers ...string) 
 	}
 }
 
-// always is that every one of some calls ends in one of the ways.
+// always checks that every one of some calls ends in one of the ways.
 func always(t testing.TB, conn *grpc.ClientConn, headers []string, want ...string) map[string]int {
 	t.Helper()
 	got := map[string]int{}
@@ -219,7 +219,7 @@ func TestProxylessNames(t *testing.T) {
 	} {
 		until(t, w.dial(name), "v1")
 	}
-	// A client waits 15 s for what it is not told, all of these together.
+	// A client waits 15 s for what it does not receive, all of these together.
 	var unknown sync.WaitGroup
 	for _, name := range []string{"reviews", "reviews:80", "ratings:9080"} {
 		conn := w.dial(name)
@@ -290,10 +290,10 @@ func TestProxylessHeaders(t *testing.T) {
 	}
 }
 
-// TestProxylessClosed: what gRPC cannot ask or do is not done to the call in another
-// way.
+// TestProxylessClosed checks that what gRPC cannot match or do is not done in
+// another way.
 func TestProxylessClosed(t *testing.T) {
-	// first says that the rules are there.
+	// first shows that the rules have arrived.
 	first := `{"match":[{"headers":{"ready":{"exact":"1"}}}],"route":[` + to("v1") + `]},`
 	last := `,{"route":[` + to("v1") + `]}`
 	for _, tc := range []struct {
@@ -322,7 +322,7 @@ func TestProxylessClosed(t *testing.T) {
 	}
 }
 
-// untilProblem waits for one of an object of a kind with a text.
+// untilProblem waits for a problem of an object of a kind with a text.
 func (w *mesh) untilProblem(kind, text string) {
 	w.Helper()
 	var all diag.List
@@ -335,7 +335,8 @@ func (w *mesh) untilProblem(kind, text string) {
 	w.Fatalf("problems are\n%v\nwant one of a %s with %q", all, kind, text)
 }
 
-// TestProxylessTLS: a client that cannot speak it must not speak plain text.
+// TestProxylessTLS checks that a client that does not support TLS does not use
+// plain text instead.
 func TestProxylessTLS(t *testing.T) {
 	w := newMesh(t)
 	v1 := w.backend("v1")
@@ -363,7 +364,7 @@ func TestProxylessFailover(t *testing.T) {
 	always(t, conn, nil, "far")
 }
 
-// at is a client that says where it is.
+// at returns a client that states its locality.
 func (w *mesh) at(region, zone string) resolver.Builder {
 	w.Helper()
 	b, err := xds.NewXDSResolverWithConfigForTesting(fmt.Appendf(nil,
@@ -375,7 +376,8 @@ func (w *mesh) at(region, zone string) resolver.Builder {
 	return b
 }
 
-// TestProxylessUpdates changes rules and endpoints under calls, none of which fails.
+// TestProxylessUpdates changes rules and endpoints during calls, none of which
+// fails.
 func TestProxylessUpdates(t *testing.T) {
 	w := newMesh(t)
 	v1, v2 := w.backend("v1"), w.backend("v2")
@@ -424,7 +426,8 @@ func TestProxylessUpdates(t *testing.T) {
 	calls.Wait()
 }
 
-// TestProxylessNewClusters: a rule that leads elsewhere has its clusters asked for.
+// TestProxylessNewClusters checks that a rule with another destination makes the
+// client subscribe to its clusters.
 func TestProxylessNewClusters(t *testing.T) {
 	w := newMesh(t)
 	v1, v2 := w.backend("v1"), w.backend("v2")
@@ -444,8 +447,8 @@ func TestProxylessNewClusters(t *testing.T) {
 	until(t, conn, "v1")
 }
 
-// TestProxylessFlips leads all calls to clusters that none was led to before, under
-// calls, none of which fails.
+// TestProxylessFlips redirects all calls to clusters that had no calls before,
+// during calls, none of which fails.
 func TestProxylessFlips(t *testing.T) {
 	w := newMesh(t)
 	names := []string{"v1", "v2", "v3"}
@@ -503,8 +506,8 @@ func TestProxylessFaults(t *testing.T) {
 	always(t, conn, nil, "v1")
 }
 
-// TestProxylessRestart: what the client has goes on without a server, and what is new
-// comes with the next one.
+// TestProxylessRestart checks that a client keeps working without a server, and
+// receives changes from the next one.
 func TestProxylessRestart(t *testing.T) {
 	w := &mesh{T: t, source: newSource()}
 	var stop func()
@@ -522,7 +525,7 @@ func TestProxylessRestart(t *testing.T) {
 	until(t, conn, "v2")
 }
 
-// TestProxylessCallers: rules for some callers hold for those.
+// TestProxylessCallers checks that rules for some callers apply to those only.
 func TestProxylessCallers(t *testing.T) {
 	w := newMesh(t)
 	v1, v2 := w.backend("v1"), w.backend("v2")
@@ -533,7 +536,8 @@ func TestProxylessCallers(t *testing.T) {
 	always(t, canary, nil, "v2")
 }
 
-// TestProxylessChannels has more of them in one process than an Envoy has streams.
+// TestProxylessChannels opens more channels in one process than an Envoy has
+// streams.
 func TestProxylessChannels(t *testing.T) {
 	w := newMesh(t)
 	v1 := w.backend("v1")

@@ -10,7 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// TestNoRoomIsResourceExhausted, which an Envoy logs and tries again after a while.
+// TestNoRoomIsResourceExhausted checks the code, which an Envoy logs before it
+// retries.
 func TestNoRoomIsResourceExhausted(t *testing.T) {
 	err := fmt.Errorf("%w for x: %w", discovery.ErrNotReady, discovery.ErrOverBudget)
 	if got := status.Code((&Server{}).refuse(err)); got != codes.ResourceExhausted {

@@ -16,21 +16,21 @@ import (
 	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
-// message is one of a client's.
+// message is one message of a client.
 type message struct {
-	who     *who // who sends it; nil but for the first one of a stream
+	who     *who // the sender; set only for the first message of a stream
 	request discovery.Request
 }
 
-// who is what is read of a node. The rest of it, which may be much, is let go of.
+// who is what the server reads of a node. It drops the rest, which may be large.
 type who struct {
 	node      discovery.Node
-	bad       error // why it can be nobody
+	bad       error // why the node is invalid
 	agent     discovery.Agent
 	proxyless bool
 }
 
-// decoded makes a message of a variant's wire form.
+// decoded decodes a message of one variant.
 type decoded func(text []byte) (*corev3.Node, discovery.Request, error)
 
 func decodeWorld(text []byte) (*corev3.Node, discovery.Request, error) {
@@ -45,7 +45,8 @@ func decodeDelta(text []byte) (*corev3.Node, discovery.Request, error) {
 	return r.GetNode(), deltaRequest(r), err
 }
 
-// sizeOf is about what a request takes while it is taken in.
+// sizeOf returns the approximate memory of a request while it is processed, in
+// bytes.
 func sizeOf(r discovery.Request) int64 {
 	const header = 16 // of a string
 	size := 0
@@ -89,24 +90,25 @@ func words(s *statusv3.Status) *string {
 	return &text
 }
 
-// generator is how Istio's agent says who asks: "grpc" for programs without a proxy.
+// generator is the metadata field in which Istio's agent names its kind of client:
+// "grpc" for programs without a proxy.
 const generator = "GENERATOR"
 
 type node struct{ *corev3.Node }
 
-// read takes what counts out of a node.
+// read returns the relevant parts of a node.
 func (n node) read(ctx context.Context) *who {
 	w := &who{agent: n.agent(ctx), proxyless: n.proxyless()}
 	w.node, w.bad = n.identity()
 	return w
 }
 
-// proxyless reports whether it is gRPC that asks, and no Envoy.
+// proxyless reports whether the client is gRPC and not an Envoy.
 func (n node) proxyless() bool {
 	return n.metadata(generator) == "grpc" || strings.HasPrefix(n.GetUserAgentName(), "gRPC")
 }
 
-// agent is what is known of the Envoy, or of gRPC, for people.
+// agent describes the Envoy, or gRPC, for people.
 func (n node) agent(ctx context.Context) discovery.Agent {
 	var a discovery.Agent
 	if v := n.GetUserAgentBuildVersion().GetVersion(); v != nil {
@@ -124,12 +126,12 @@ func (n node) agent(ctx context.Context) discovery.Agent {
 	return a
 }
 
-// maxAgent bounds what a client may say of its program.
+// maxAgent bounds the name and the version that a client states for its program.
 const maxAgent = 256
 
 func bounded(text string) string { return terminal.Line(text[:min(len(text), maxAgent)]) }
 
-// identity is who the proxy says it is.
+// identity returns the identity that the proxy states.
 func (n node) identity() (discovery.Node, error) {
 	at := n.GetLocality()
 	return discovery.NodeStatement{

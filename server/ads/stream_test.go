@@ -21,8 +21,8 @@ func node(id string) *corev3.Node { return &corev3.Node{Id: id} }
 
 func prototextOf(m proto.Message) string { return prototext.MarshalOptions{}.Format(m) }
 
-// TestBasicProtocolOverview: the node comes with the first request alone, and each
-// response has a nonce of its own.
+// TestBasicProtocolOverview checks that the node comes with the first request only,
+// and that each response has its own nonce.
 func TestBasicProtocolOverview(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		_, c := two(t, kind)
@@ -38,7 +38,8 @@ func TestBasicProtocolOverview(t *testing.T) {
 	})
 }
 
-// TestNodeIdentity: who is nobody is told so, in the words that a poll has of it.
+// TestNodeIdentity checks that an invalid node gets the same error text as in a
+// poll.
 func TestNodeIdentity(t *testing.T) {
 	stating := func(metadata map[string]any) *corev3.Node {
 		fields, err := structpb.NewStruct(metadata)
@@ -72,7 +73,7 @@ func TestNodeIdentity(t *testing.T) {
 	})
 }
 
-// TestNotReady: without a configuration nobody is told that there is none.
+// TestNotReady checks that without a configuration no client receives an empty one.
 func TestNotReady(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src := newSource()
@@ -85,7 +86,7 @@ func TestNotReady(t *testing.T) {
 	})
 }
 
-// TestStopping ends streams, so that their proxies go to another replica.
+// TestStopping ends streams, so that their proxies connect to another replica.
 func TestStopping(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		_, s, e := ready(t, kind)
@@ -96,7 +97,7 @@ func TestStopping(t *testing.T) {
 	})
 }
 
-// TestClosing: a client that ends its stream has made no mistake.
+// TestClosing checks that a client that ends its stream gets no error.
 func TestClosing(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		_, _, e := ready(t, kind)
@@ -107,7 +108,7 @@ func TestClosing(t *testing.T) {
 	})
 }
 
-// TestEviction: who makes room for others may come again.
+// TestEviction checks that an evicted client may reconnect.
 func TestEviction(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		s := serve(t, newSource(service("web.example", 80, 1, "a")), func(o *discovery.Options) { o.MaxProxies = 1 })
@@ -123,7 +124,7 @@ func TestEviction(t *testing.T) {
 	})
 }
 
-// TestTooManyNames: what a stream subscribes to is bounded.
+// TestTooManyNames checks that the subscriptions of a stream are bounded.
 func TestTooManyNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := two(t, delta)
@@ -140,8 +141,8 @@ func TestTooManyNames(t *testing.T) {
 	})
 }
 
-// TestResourceUpdates: of the state of the world, a request with a stale nonce is
-// ignored; the client says the same again with the newer one.
+// TestResourceUpdates checks that a state-of-the-world request with a stale nonce
+// is ignored; the client repeats it with the newer one.
 func TestResourceUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, c := two(t, world)
@@ -158,7 +159,7 @@ func TestResourceUpdates(t *testing.T) {
 	})
 }
 
-// TestResourceUpdatesDelta: a stale nonce does not make a subscription void.
+// TestResourceUpdatesDelta checks that a subscription with a stale nonce is valid.
 func TestResourceUpdatesDelta(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, c := two(t, delta)
@@ -177,7 +178,7 @@ func TestResourceUpdatesDelta(t *testing.T) {
 	})
 }
 
-// TestRequestsBeforeTheAnswer: the names of all requests count.
+// TestRequestsBeforeTheAnswer checks that the names of all requests count.
 func TestRequestsBeforeTheAnswer(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		_, c := two(t, kind)
@@ -198,8 +199,8 @@ func TestRequestsBeforeTheAnswer(t *testing.T) {
 	})
 }
 
-// TestReconnect: who comes again is told what differs and nothing else, by the same
-// server or by another one.
+// TestReconnect checks that a client that reconnects receives only the differences,
+// from the same server or another one.
 func TestReconnect(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := ready(t, kind)
@@ -211,7 +212,7 @@ func TestReconnect(t *testing.T) {
 		case delta:
 			wantTold(t, got)
 		case world:
-			// What was asked for by name may have been lost.
+			// What was subscribed to by name may have been lost.
 			if kinds := texts(got); len(got) != 2 || got[0].typeURL != eds || got[1].typeURL != rds {
 				t.Fatalf("told %v", kinds)
 			}
@@ -226,7 +227,8 @@ func TestReconnect(t *testing.T) {
 	})
 }
 
-// TestInitialResourceVersions: only the differences are told, removals last.
+// TestInitialResourceVersions checks that only the differences are sent, removals
+// last.
 func TestInitialResourceVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, _, e := ready(t, delta)
@@ -234,7 +236,7 @@ func TestInitialResourceVersions(t *testing.T) {
 		e.play()
 		e.client.end()
 		src.publish(toVersion("web.example", "b"), service("new.example", 80, 5, "a"))
-		replica := serve(t, src) // It never knew of version a.
+		replica := serve(t, src) // It never knew version a.
 		e.seen = nil
 		e.again(replica.connect(delta, nodeA))
 		e.play()
@@ -252,8 +254,8 @@ func TestInitialResourceVersions(t *testing.T) {
 	})
 }
 
-// TestReconnectWithdrawsLast: as long as it is not known what the proxy routes by, no
-// cluster goes that it came with.
+// TestReconnectWithdrawsLast checks that none of the clusters that a proxy arrived
+// with is withdrawn until its routes are known.
 func TestReconnectWithdrawsLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, s, e := ready(t, delta)
@@ -281,7 +283,8 @@ func TestReconnectWithdrawsLast(t *testing.T) {
 	})
 }
 
-// TestReconnectWithoutRoutes: who never asks for routes has none, after a while.
+// TestReconnectWithoutRoutes checks that a client that never subscribes to routes
+// counts, after a while, as one without routes.
 func TestReconnectWithoutRoutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, s, e := ready(t, delta)
@@ -296,8 +299,8 @@ func TestReconnectWithoutRoutes(t *testing.T) {
 	})
 }
 
-// TestReconnectWarms: a cluster that changed meanwhile waits for its endpoints even
-// if the client says that it has the same.
+// TestReconnectWarms checks that a cluster that changed meanwhile waits for its
+// endpoints even if the client states that it has the same.
 func TestReconnectWarms(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, s, e := ready(t, kind)
@@ -311,8 +314,8 @@ func TestReconnectWarms(t *testing.T) {
 	})
 }
 
-// TestReconnectAfterAChange: the routes that the proxy comes with lead to a cluster
-// that went meanwhile. It stays until they are replaced.
+// TestReconnectAfterAChange checks that if the proxy's routes lead to a cluster
+// that was removed meanwhile, it stays until they are replaced.
 func TestReconnectAfterAChange(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, s, e := ready(t, kind)
@@ -330,14 +333,14 @@ func TestReconnectAfterAChange(t *testing.T) {
 	})
 }
 
-// TestReconnectToAnotherReplica, which has never heard of the proxy or of anybody who
-// is told the same: it knows the clusters that went lately all the same.
+// TestReconnectToAnotherReplica, which has never seen the proxy or another one with
+// the same view, but still knows the recently removed clusters.
 func TestReconnectToAnotherReplica(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, s, e := ready(t, kind)
 		replica := serve(t, src)
 		e.client.end()
-		// With an instance, the proxy's view is no other one's.
+		// With an instance, the proxy has a view of its own.
 		own := service("own.example", 80, 9, "a")
 		src.publish(object("ServiceEntry", "own.example", strings.ReplaceAll(string(own.SpecJSON()), "10.0.9.1", "10.9.0.1")))
 		e = newEnvoy(s.connect(kind, nodeA)).start()
@@ -353,7 +356,8 @@ func TestReconnectToAnotherReplica(t *testing.T) {
 	})
 }
 
-// TestReconnectAfterARestart of all servers, with changes that nobody has told.
+// TestReconnectAfterARestart of all servers, with changes that none of them has
+// sent.
 func TestReconnectAfterARestart(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, s, e := ready(t, kind)

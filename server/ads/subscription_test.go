@@ -15,15 +15,15 @@ const (
 	clusterAPI = "out.api.example|http"
 )
 
-// two hosts, and a client that has said nothing.
+// two returns a source with two hosts, and a client that has sent nothing.
 func two(t testing.TB, kind variant) (*source, *client) {
 	t.Helper()
 	src := newSource(service("web.example", 80, 1, "a", "b"), service("api.example", 80, 2, "a"))
 	return src, serve(t, src).connect(kind, nodeA)
 }
 
-// TestWildcard: no names mean all of clusters and listeners as long as none was
-// named, and so does the asterisk.
+// TestWildcard checks that no names mean all clusters and listeners as long as none
+// was named, and that the asterisk means the same.
 func TestWildcard(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, c := two(t, kind)
@@ -42,7 +42,8 @@ func TestWildcard(t *testing.T) {
 	})
 }
 
-// TestWildcardThenNames in the state of the world: the example of the reference.
+// TestWildcardThenNames runs the example of the reference in the state of the
+// world.
 func TestWildcardThenNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, c := two(t, world)
@@ -76,7 +77,7 @@ func TestWildcardThenNames(t *testing.T) {
 	})
 }
 
-// TestWildcardThenNamesDelta: the example of the reference.
+// TestWildcardThenNamesDelta runs the example of the reference in delta.
 func TestWildcardThenNamesDelta(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, c := two(t, delta)
@@ -103,7 +104,8 @@ func TestWildcardThenNamesDelta(t *testing.T) {
 	})
 }
 
-// TestWildcardFirstAnswer comes even when it is empty: it ends initialization.
+// TestWildcardFirstAnswer checks that it is sent even if empty, because it ends
+// initialization.
 func TestWildcardFirstAnswer(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		c := serve(t, newSource()).connect(kind, "router~10.9.0.3~r.default~default.svc.cluster.local")
@@ -116,8 +118,8 @@ func TestWildcardFirstAnswer(t *testing.T) {
 	})
 }
 
-// TestNames of clusters and listeners: only they are told, also when they change or
-// go.
+// TestNames of clusters and listeners checks that only these are sent, also when
+// they change or are removed.
 func TestNames(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, c := two(t, kind)
@@ -143,8 +145,8 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestSubscribingToResources: what is newly named is sent even if it is unchanged and
-// was sent before.
+// TestSubscribingToResources checks that a newly named resource is sent even if it
+// is unchanged and was sent before.
 func TestSubscribingToResources(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, c := two(t, kind)
@@ -168,7 +170,8 @@ func TestSubscribingToResources(t *testing.T) {
 	})
 }
 
-// TestSubscribingAgain is answered, although the client should have it.
+// TestSubscribingAgain checks that it is answered, although the client should have
+// the resource.
 func TestSubscribingAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := two(t, delta)
@@ -201,7 +204,8 @@ func TestUnsubscribingUnderAWildcard(t *testing.T) {
 	})
 }
 
-// TestUnsubscribingFromResources that nobody subscribed to is ignored.
+// TestUnsubscribingFromResources checks that unsubscribing without a subscription
+// is ignored.
 func TestUnsubscribingFromResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := two(t, delta)
@@ -212,8 +216,8 @@ func TestUnsubscribingFromResources(t *testing.T) {
 	})
 }
 
-// TestKnowingWhenARequestedResourceDoesNotExist: endpoints and routes that mean
-// nothing are empty, so that no Envoy waits for them.
+// TestKnowingWhenARequestedResourceDoesNotExist checks that unknown endpoints and
+// routes are sent empty, so that no Envoy waits for them.
 func TestKnowingWhenARequestedResourceDoesNotExist(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, c := two(t, kind)
@@ -240,7 +244,7 @@ func TestKnowingWhenARequestedResourceDoesNotExist(t *testing.T) {
 	})
 }
 
-// TestKnowingThatATableIsGone: a route table is never removed by name.
+// TestKnowingThatATableIsGone checks that a route table is never removed by name.
 func TestKnowingThatATableIsGone(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src := newSource(service("web.example", 80, 1, "a"), service("api.example", 9090, 2, "a"))
@@ -254,7 +258,7 @@ func TestKnowingThatATableIsGone(t *testing.T) {
 			}
 			c.ack(r)
 		}
-		// What is told afterwards is whole again.
+		// Later responses are complete again.
 		src.publish(service("api.example", 9090, 2, "a"))
 		if got := c.told(); len(got) == 1 && got[0].resources["9090"] == nil {
 			t.Fatalf("told %v", got)
@@ -262,7 +266,7 @@ func TestKnowingThatATableIsGone(t *testing.T) {
 	})
 }
 
-// TestDeletingResources: removed by name, or by absence.
+// TestDeletingResources checks removal by name or by absence.
 func TestDeletingResources(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src := newSource(service("web.example", 80, 1, "a"), service("api.example", 9090, 2, "a"))
@@ -280,7 +284,7 @@ func TestDeletingResources(t *testing.T) {
 	})
 }
 
-// TestWhenToSendAnUpdate: only when something changed.
+// TestWhenToSendAnUpdate checks that updates are sent only after a change.
 func TestWhenToSendAnUpdate(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, _, e := ready(t, kind)

@@ -1,14 +1,17 @@
-// Package proxied tells requests that a proxy has passed on from those that their client
-// sent itself. Only the user who runs the server may open its private sockets, but an
-// Envoy of that user opens them as well, and passes on what anybody asks.
+// Package proxied distinguishes requests that a proxy forwarded from those that
+// their client sent itself. Only the user who runs the server may open its private
+// sockets, but an Envoy of that user opens them as well, and forwards anybody's
+// requests.
 package proxied
 
 import "strings"
 
-// Header returns the name of a header by which a proxy shows that it passed a request
-// on, and "" if there is none. The headers are an http.Header or the metadata of gRPC.
+// Header returns the name of a header by which a proxy shows that it forwarded a
+// request, or "" if there is none. The headers are an http.Header or the metadata
+// of gRPC.
 //
-// The absence of such headers proves nothing: a proxy that is told to can remove them.
+// The absence of such headers proves nothing: a proxy can be configured to remove
+// them.
 func Header(headers map[string][]string) string {
 	for name := range headers {
 		if lower := strings.ToLower(name); added(lower) {
@@ -18,8 +21,8 @@ func Header(headers map[string][]string) string {
 	return ""
 }
 
-// EnvoysOwn is Header for a socket on which Envoys poll: what an Envoy adds to its own
-// requests is no sign.
+// EnvoysOwn is Header for a socket on which Envoys poll. It ignores the headers
+// that an Envoy adds to its own requests.
 func EnvoysOwn(headers map[string][]string) string {
 	for name, values := range headers {
 		switch lower := strings.ToLower(name); {

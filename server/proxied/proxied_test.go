@@ -11,7 +11,7 @@ func TestHeader(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		values    []string
-		sign, own bool // whether it is one, also where Envoys poll
+		sign, own bool // whether it is a sign, and one where Envoys poll
 	}{
 		{"Accept", []string{"*/*"}, false, false},
 		{"User-Agent", []string{"x-request-id"}, false, false},
