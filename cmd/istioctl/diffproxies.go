@@ -25,7 +25,7 @@ func (s *session) diffProxies(ctx context.Context, files fileFlags) (differs boo
 	}
 	found, err := c.Preview(ctx, joined(list), s.namespace)
 	if errors.Is(err, store.ErrOutcomeUnknown) {
-		err = fmt.Errorf("no answer came from %s", s.server) // Nothing would have been written, so this says less than explain.
+		err = fmt.Errorf("no answer came from %s", s.server) // A preview writes nothing.
 	}
 	if err != nil {
 		return false, s.fail(ctx, err)

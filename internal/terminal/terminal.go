@@ -1,6 +1,6 @@
-// Package terminal makes text that comes from outside safe to show on a terminal.
-// Characters that steer a terminal, change the order of a line or cannot be seen are
-// written as escapes, such as \x1b and \u202e.
+// Package terminal makes text from outside safe to show on a terminal. It escapes
+// characters that control a terminal, change the order of a line or are invisible, for
+// example as \x1b and \u202e.
 package terminal
 
 import (
@@ -12,10 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// Unsafe reports whether a character must not reach a terminal: control characters
-// (C0, DEL and C1), format characters such as the bidirectional controls and those
-// of no width, and the separators of lines and paragraphs. The line end and the tab
-// are among them.
+// Unsafe reports whether a character must not reach a terminal. Unsafe characters are
+// control characters (C0, DEL and C1), format characters such as bidirectional controls
+// and those without width, and line and paragraph separators. Newline and tab are
+// unsafe too.
 func Unsafe(r rune) bool {
 	if r < 0x7f {
 		return r < ' '
@@ -23,18 +23,18 @@ func Unsafe(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// Escape is a text of any number of lines with escapes in the place of unsafe
-// characters and of bytes that are not UTF-8. Line ends and tabs stay.
+// Escape returns a text of any number of lines with escapes in place of unsafe
+// characters and of invalid UTF-8. Newlines and tabs stay.
 //
-// What a JSON encoder leaves unsafe in a string becomes an escape of JSON, so that a
-// document that was encoded decodes to the same value.
+// An unsafe character that a JSON encoder leaves in a string becomes a JSON escape, so
+// an encoded document still decodes to the same value.
 func Escape(text string) string { return escape(text, stays) }
 
-// Line is a text as one line and one cell of a table: as Escape, but line ends and
-// tabs are escaped too.
+// Line returns a text as one line and one table cell. It is like Escape, but also
+// escapes newlines and tabs.
 func Line(text string) string { return escape(text, func(rune) bool { return false }) }
 
-// stays are the unsafe characters that a text has its form from.
+// stays reports whether an unsafe character is kept because it formats the text.
 func stays(r rune) bool { return r == '\n' || r == '\t' }
 
 func escape(text string, keep func(rune) bool) string {
@@ -59,7 +59,7 @@ func escape(text string, keep func(rune) bool) string {
 	return out.String()
 }
 
-// unsafeIndex is where the first byte is that must be escaped, -1 for nowhere.
+// unsafeIndex returns the index of the first byte that must be escaped, or -1.
 func unsafeIndex(text string, keep func(rune) bool) int {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
@@ -71,8 +71,8 @@ func unsafeIndex(text string, keep func(rune) bool) int {
 	return -1
 }
 
-// escaped is a character as in a Go string below the space, which a JSON encoder
-// leaves nowhere, and as in a JSON string from there on.
+// escaped returns the escape of a character: that of Go below the space, which a JSON
+// encoder never leaves unescaped, and that of JSON from there on.
 func escaped(r rune) string {
 	if r < ' ' {
 		quoted := strconv.QuoteRune(r)

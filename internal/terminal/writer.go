@@ -6,19 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// Writer passes text on as Escape writes it, however the text is split into writes.
-// Several goroutines may use it at once.
+// Writer writes text as Escape does, however the text is split into writes. It is safe
+// for concurrent use.
 type Writer struct {
 	mu   sync.Mutex
 	out  io.Writer
-	rest []byte // the beginning of a character, less than utf8.UTFMax bytes
+	rest []byte // the incomplete character at the end, less than utf8.UTFMax bytes
 }
 
-// NewWriter is a Writer to out.
+// NewWriter returns a Writer to out.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
-// Write keeps back the beginning of a character at the end of text until the rest of
-// it comes, or Flush.
+// Write holds back an incomplete character at the end of text until the rest of it or
+// Flush follows.
 func (w *Writer) Write(text []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -31,7 +31,7 @@ func (w *Writer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Flush writes the beginning of a character that nothing followed.
+// Flush writes an incomplete character that Write held back.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -40,11 +40,11 @@ func (w *Writer) Flush() error {
 	return w.pass(rest)
 }
 
-// eraseLine goes to the beginning of the line and erases it.
+// eraseLine moves to the beginning of the line and erases it.
 const eraseLine = "\r\033[K"
 
-// Redraw erases the line that a terminal is at, and shows a text there, which is
-// escaped as one line. This is the only control sequence that a Writer writes.
+// Redraw erases the terminal's current line and writes a text there, escaped as one
+// line. This is the only control sequence that a Writer writes.
 func (w *Writer) Redraw(text string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +60,7 @@ func (w *Writer) pass(text string) error {
 	return err
 }
 
-// partial is the beginning of a character at the end of a text.
+// partial returns the incomplete character at the end of a text.
 func partial(text []byte) []byte {
 	for i := len(text) - 1; i >= 0 && len(text)-i < utf8.UTFMax; i-- {
 		if utf8.RuneStart(text[i]) {

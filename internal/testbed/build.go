@@ -5,8 +5,8 @@ import (
 	"os/exec"
 )
 
-// Build builds commands of the working tree, such as "pilot-api", into dir: who
-// tests never runs what somebody built yesterday.
+// Build builds commands of the working tree, such as "pilot-api", into dir, so that
+// tests never run outdated programs.
 func Build(dir string, commands ...string) error {
 	args := []string{"build", "-o", dir + "/"}
 	for _, c := range commands {

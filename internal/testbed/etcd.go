@@ -18,12 +18,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// memberCommand makes a program that calls RunMember an etcd: what else would
-// there be to kill, without asking for one to be installed?
+// memberCommand makes a program that calls RunMember an etcd. So tests can kill an
+// etcd that nobody has to install.
 const memberCommand = "run-etcd-member"
 
-// RunMember is the first thing that main, or TestMain, must call. It returns at
-// once unless the program was started as a member of etcd.
+// RunMember must be the first call of main or TestMain. It returns at once unless the
+// program was started as a member of etcd.
 func RunMember() {
 	if len(os.Args) != 8 || os.Args[1] != memberCommand {
 		return
@@ -76,25 +76,24 @@ func urls(text string) ([]url.URL, error) {
 	return []url.URL{*u}, nil
 }
 
-// Etcd is a cluster of members, each a process, that reach each other over
-// links.
+// Etcd is a cluster of members, each a process. They reach each other over links.
 type Etcd struct {
 	Members []*Member
 }
 
-// Member is one of them.
+// Member is one member of an Etcd.
 type Member struct {
 	*Process
-	Client string // Its address for clients, host:port.
+	Client string // The address for clients, host:port.
 
-	id    string // As it tells its peers who it is.
-	peers *Link  // How others reach it.
+	id    string // The id that it sends to its peers.
+	peers *Link  // The link by which others reach it.
 }
 
-// URL is where clients find it.
+// URL returns the URL for clients.
 func (m *Member) URL() string { return "http://" + m.Client }
 
-// StartEtcd starts a cluster of n and waits until it works.
+// StartEtcd starts a cluster of n members and waits until it works.
 func StartEtcd(ctx context.Context, dir string, n int) (*Etcd, error) {
 	e := &Etcd{}
 	self, err := os.Executable()
@@ -128,14 +127,14 @@ func StartEtcd(ctx context.Context, dir string, n int) (*Etcd, error) {
 	return e, e.identify(ctx)
 }
 
-// sender is who speaks to a member, by the header of its peers' requests.
+// sender returns the member that sent a request, from the header of a peer's request.
 func sender(first []byte) string {
 	_, rest, _ := bytes.Cut(first, []byte("\r\nX-Server-From: "))
 	id, _, _ := bytes.Cut(rest, []byte("\r\n"))
 	return string(id)
 }
 
-// Dial makes a client of all members, with no link between.
+// Dial returns a client of all members, without links in between.
 func (e *Etcd) Dial() (*clientv3.Client, error) {
 	var endpoints []string
 	for _, m := range e.Members {
@@ -169,7 +168,7 @@ func (e *Etcd) identify(ctx context.Context) error {
 	})
 }
 
-// Leader is the member that leads now, by what all say who can be asked.
+// Leader returns the current leader according to all members that answer.
 func (e *Etcd) Leader(ctx context.Context) (*Member, error) {
 	client, err := e.Dial()
 	if err != nil {
@@ -206,7 +205,7 @@ func (e *Etcd) leader(ctx context.Context, client *clientv3.Client) (*Member, er
 	return nil, fmt.Errorf("members say that those lead: %v", ids)
 }
 
-// Cut separates one member from the others, in both directions; Open heals it.
+// Cut separates one member from the others in both directions. The mode Open heals it.
 func (e *Etcd) Cut(i int, m Mode) {
 	for j, other := range e.Members {
 		if j == i {

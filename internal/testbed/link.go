@@ -13,13 +13,13 @@ import (
 type Mode int
 
 const (
-	// Open hands on everything.
+	// Open passes everything on.
 	Open Mode = iota
-	// Refusing breaks connections and takes no new ones.
+	// Refusing breaks connections and accepts no new ones.
 	Refusing
-	// Silent keeps connections, takes new ones, and hands on nothing.
+	// Silent keeps connections and accepts new ones, but passes nothing on.
 	Silent
-	// Slow hands on everything, each piece after Delay.
+	// Slow passes everything on, each piece after Delay.
 	Slow
 )
 
@@ -28,14 +28,14 @@ func (m Mode) String() string { return [...]string{"open", "refusing", "silent",
 // Delay is what a Slow link adds to each piece, in each direction.
 const Delay = 200 * time.Millisecond
 
-// anybody, as a source of connections, is all that have no mode of their own.
+// anybody is the source of all connections without a mode of their own.
 const anybody = ""
 
 // Link is a TCP proxy that can fail.
 type Link struct {
 	target   string
 	listener net.Listener
-	source   func(first []byte) string // Who made a connection, by how it begins; nil if nobody asks.
+	source   func(first []byte) string // The source of a connection, from its first bytes; nil for none.
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -49,8 +49,8 @@ type conn struct {
 	client, upstream net.Conn
 }
 
-// NewLink listens on a free port and hands on to target, a host:port or a
-// unix:// and a path.
+// NewLink returns a link that listens on a free port and connects to target, which is
+// host:port or unix:// and a path.
 func NewLink(target string, source func([]byte) string) (*Link, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -68,10 +68,10 @@ func newLink(target string, source func([]byte) string) *Link {
 	return l
 }
 
-// Addr is where the link listens.
+// Addr returns the address at which the link listens.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// Set changes the mode for all connections that have none by their source.
+// Set changes the mode for all connections whose source has none.
 func (l *Link) Set(m Mode) { l.SetFor(anybody, m) }
 
 // SetFor changes the mode for the connections of one source.
@@ -87,8 +87,7 @@ func (l *Link) SetFor(source string, m Mode) {
 	l.changed.Broadcast()
 }
 
-// Break closes all connections, and takes new ones. It returns how many there
-// were.
+// Break closes all connections and accepts new ones. It returns how many it closed.
 func (l *Link) Break() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +107,7 @@ func (l *Link) Close() {
 	l.Break()
 }
 
-// mode of a connection; l.mu is held.
+// mode returns the mode of a connection. The caller holds l.mu.
 func (l *Link) mode(c *conn) Mode {
 	if m := l.modes[anybody]; m != Open {
 		return m
@@ -116,8 +115,8 @@ func (l *Link) mode(c *conn) Mode {
 	return l.modes[c.source]
 }
 
-// passes waits while a connection is silent, and as long as it is slow. It is
-// false when it must end.
+// passes waits while the connection is silent, and for Delay if it is slow. It returns
+// false if the connection must end.
 func (l *Link) passes(c *conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// given are the ports that FreePort has returned. The kernel may name one again
-// as long as nobody listens on it, and programs start side by side.
+// given holds the ports that FreePort has returned. The kernel may return a port again
+// as long as nobody listens on it, and programs start concurrently.
 var given = struct {
 	sync.Mutex
 	ports map[int]bool
 }{ports: map[int]bool{}}
 
-// FreePort returns a loopback port that nobody listens on, and never the same
-// twice. Another program may take it before its user does; who starts that user
-// then sees it end and says so.
+// FreePort returns a loopback port on which nobody listens. It never returns a port
+// twice. Another program may take the port first; then the program that should use it
+// ends, and its starter reports that.
 func FreePort() (int, error) {
 	given.Lock()
 	defer given.Unlock()
@@ -35,7 +35,7 @@ func FreePort() (int, error) {
 	}
 }
 
-// FreeAddress is a loopback address with such a port.
+// FreeAddress returns a loopback address with a port from FreePort.
 func FreeAddress() (string, error) {
 	port, err := FreePort()
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err

@@ -1,7 +1,6 @@
-// Package testbed runs real programs for tests and does to them what a bad day
-// does: kills, pauses, and networks that fail. A Process is any program; a
-// Server is a pilot-api, Etcd an etcd of any number of members that are reached
-// over Links.
+// Package testbed runs real programs for tests and makes them fail: it kills and pauses
+// them and disturbs their networks. A Process is any program, a Server is a pilot-api,
+// and an Etcd is an etcd with any number of members, connected over Links.
 package testbed
 
 import (
@@ -17,23 +16,23 @@ import (
 	"time"
 )
 
-// stopLimit is how long a program may take to end in order, on any machine.
+// stopLimit is the time that a program has to end by itself, on any machine.
 const stopLimit = time.Minute
 
-// Process is a program that may be started again as it was. Nothing else may be
-// called while Start is; apart from that, all may be called at once.
+// Process is a program that can be started again with the same arguments. Its methods
+// are safe for concurrent use, except during Start.
 type Process struct {
 	Name string
 
 	path string
 	args []string
-	log  string // Path of the file.
+	log  string // The path of the file.
 	cmd  *exec.Cmd
 	done chan struct{} // Closed when the program has ended and was waited for.
 }
 
-// NewProcess describes a program; nothing runs yet. All its runs write to the
-// file NAME.log in dir.
+// NewProcess describes a program but does not start it. All its runs write to the file
+// NAME.log in dir.
 func NewProcess(dir, name, path string, args ...string) *Process {
 	return &Process{Name: name, path: path, args: args, log: filepath.Join(dir, name+".log")}
 }
@@ -59,7 +58,8 @@ func (p *Process) Start() error {
 	return nil
 }
 
-// Ended is closed when the program is over, and nil before its first start.
+// Ended returns a channel that is closed when the program ends. It is nil before the
+// first start.
 func (p *Process) Ended() <-chan struct{} { return p.done }
 
 // over reports whether the program has ended.
@@ -72,15 +72,14 @@ func (p *Process) over() bool {
 	}
 }
 
-// PID is that of the run which was started last.
+// PID returns the process id of the last run.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// ExitCode is what the program ended with, and -1 before that or when a signal
-// ended it.
+// ExitCode returns the program's exit code, or -1 if it has not ended or was ended by a
+// signal.
 func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
 
-// Kill ends the program at once, as a power cut does, and waits until it is
-// gone.
+// Kill ends the program at once, as a power failure does, and waits until it is gone.
 func (p *Process) Kill() {
 	if p.cmd != nil {
 		_ = p.cmd.Process.Kill()
@@ -88,8 +87,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// Stop asks the program to end and waits. One that does not is killed, and
-// that is an error; one that never was, even nil, is none.
+// Stop asks the program to end and waits. If the program does not end, Stop kills it and
+// returns an error. It returns nil for a program that never ran, and for a nil Process.
 func (p *Process) Stop() error {
 	if p == nil || p.cmd == nil {
 		return nil
@@ -99,7 +98,7 @@ func (p *Process) Stop() error {
 	case <-p.done:
 		return nil
 	case <-time.After(stopLimit):
-		_ = p.cmd.Process.Signal(syscall.SIGQUIT) // Its stacks go to the log.
+		_ = p.cmd.Process.Signal(syscall.SIGQUIT) // The program writes its stacks to the log.
 		select {
 		case <-p.done:
 		case <-time.After(time.Second):
@@ -109,8 +108,8 @@ func (p *Process) Stop() error {
 	}
 }
 
-// Pause takes all processor time from the program until Resume. When it returns,
-// none of its threads does anything any more, where the system tells.
+// Pause stops the program until Resume. When Pause returns, none of its threads runs, if
+// the system reports that.
 func (p *Process) Pause() {
 	_ = p.cmd.Process.Signal(syscall.SIGSTOP)
 	for !p.stopped() {
@@ -122,13 +121,13 @@ func (p *Process) Pause() {
 	}
 }
 
-// stopped reports whether no thread of the program runs; a signal only asks them
-// to stop.
+// stopped reports whether no thread of the program runs. A signal only asks threads to
+// stop.
 func (p *Process) stopped() bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
 	for _, file := range threads {
 		stat, err := os.ReadFile(file)
-		// The state follows the name, which may hold anything.
+		// The state follows the name, which may contain anything.
 		if i := bytes.LastIndexByte(stat, ')'); err == nil && !bytes.HasPrefix(stat[i+1:], []byte(" T")) {
 			return false
 		}
@@ -139,15 +138,14 @@ func (p *Process) stopped() bool {
 // Resume ends a Pause.
 func (p *Process) Resume() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
 
-// Stacks lets the program write the stacks of its goroutines to its log, and
-// end.
+// Stacks makes the program write the stacks of its goroutines to its log, and end.
 func (p *Process) Stacks() {
 	_ = p.cmd.Process.Signal(syscall.SIGQUIT)
 	<-p.done
 }
 
-// Memory is what the program holds now and the most that it ever held, in
-// bytes; 0 where the system does not tell.
+// Memory returns the program's current and its maximum memory in bytes, 0 if the system
+// does not report them.
 func (p *Process) Memory() (now, most int64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -156,26 +154,25 @@ func (p *Process) Memory() (now, most int64) {
 	return kilobytes(text, "VmRSS:"), kilobytes(text, "VmHWM:")
 }
 
-// Files is how many files and connections the program has open, 0 where the system
-// does not tell.
+// Files returns the number of open files and connections of the program, 0 if the system
+// does not report it.
 func (p *Process) Files() int {
 	open, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid))
 	return len(open)
 }
 
-// ticks is how many parts of a second the kernel counts processor time in.
+// ticks is the number of clock ticks per second of the kernel's processor times.
 const ticks = 100
 
-// CPU is the processor time that the program has taken, 0 where the system does
-// not tell.
+// CPU returns the processor time of the program, 0 if the system does not report it.
 func (p *Process) CPU() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
 		return 0
 	}
 	var total int64
-	// The name may hold anything; what follows is the state, and ten numbers
-	// before those of the user's and the system's time.
+	// The name may contain anything. The state and ten numbers follow it, and then the
+	// user time and the system time.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	for _, f := range fields[11:13] {
 		n, _ := strconv.ParseInt(string(f), 10, 64)
@@ -194,7 +191,7 @@ func kilobytes(status []byte, name string) int64 {
 	return n << 10
 }
 
-// Tail is the last lines of the log.
+// Tail returns the last lines of the log.
 func (p *Process) Tail() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
@@ -204,9 +201,9 @@ func (p *Process) Tail() string {
 	return strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
 
-// Until tries every now and then, until try succeeds. It fails when ctx ends,
-// which should bound it, or the program does; the error says what was still
-// missing. Programs are watched this way because they offer nothing to wait on.
+// Until calls try repeatedly until it succeeds. It fails when the program ends or when
+// ctx does, which should have a limit. The error says what was still missing. Until
+// polls because programs offer nothing to wait for.
 func (p *Process) Until(ctx context.Context, what string, try func(context.Context) error) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -229,7 +226,7 @@ func (p *Process) Until(ctx context.Context, what string, try func(context.Conte
 	}
 }
 
-// Until is the same of no program in particular.
+// Until is like Process.Until, but for no program in particular.
 func Until(ctx context.Context, what string, try func(context.Context) error) error {
 	return new(Process).Until(ctx, what, try)
 }

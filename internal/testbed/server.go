@@ -14,8 +14,8 @@ type Server struct {
 	XDS string // HOST:PORT of its streams
 }
 
-// NewServer describes a pilot-api on an address of its own; nothing runs yet.
-// Where its data is, args must say.
+// NewServer describes a pilot-api at an address of its own, but does not start it. args
+// must say where its data is.
 func NewServer(dir, name, program string, args ...string) (*Server, error) {
 	addr, err := FreeAddress()
 	if err != nil {
@@ -29,7 +29,7 @@ func NewServer(dir, name, program string, args ...string) (*Server, error) {
 	return &Server{Process: p, URL: "http://" + addr, XDS: xds}, nil
 }
 
-// Ready waits until the server says that it is.
+// Ready waits until the server reports that it is ready.
 func (s *Server) Ready(ctx context.Context) error {
 	return s.Until(ctx, s.Name+" to be ready", func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/readyz", nil)

@@ -11,14 +11,15 @@ import (
 	"syscall"
 )
 
-// Replaces reports whether Write would put a new file under the name. If not, it would
-// write into what is there.
+// Replaces reports whether Write would put a new file under the name. Otherwise it would
+// write into what exists there.
 func Replaces(name string) bool {
 	into, err := isWrittenInto(name)
 	return err == nil && !into
 }
 
-// isWrittenInto reports whether what has the name is no file that could be replaced.
+// isWrittenInto reports whether the name is of something that Write writes into instead
+// of replacing it.
 func isWrittenInto(name string) (bool, error) {
 	info, err := os.Stat(name)
 	switch {
@@ -34,8 +35,8 @@ func isWrittenInto(name string) (bool, error) {
 	return false, notWritable(name, info)
 }
 
-// replacedIn is the file below a folder that another one takes the place of; nil for
-// none, or a link.
+// replacedIn returns the file below a folder that a new one would replace. It returns
+// nil if there is none, or a link.
 func replacedIn(root *os.Root, name string) (fs.FileInfo, error) {
 	info, err := root.Lstat(name)
 	switch {
@@ -71,9 +72,9 @@ func notWritable(name string, info fs.FileInfo) error {
 // maxLinks is how many links in a row Linux follows.
 const maxLinks = 40
 
-// leadsToOpenFile reports whether the name of a file, or a link on the way to it, is
-// one by which the system offers files that are open. Such a name cannot be had by
-// another file, and a link such as /dev/stdout is there for everybody.
+// leadsToOpenFile reports whether the name of a file, or a link on the way to it, is one
+// under which the system offers open files. No other file can have such a name, and
+// links such as /dev/stdout are shared by all users.
 func leadsToOpenFile(name string) bool {
 	name, err := filepath.Abs(name)
 	for range maxLinks {
@@ -92,20 +93,20 @@ func leadsToOpenFile(name string) bool {
 			return false
 		}
 		if name = to; !filepath.IsAbs(to) {
-			name = dir + string(filepath.Separator) + to // Not joined: "a/.." may be another folder than this one.
+			name = dir + string(filepath.Separator) + to // Not joined: "a/.." may be a different folder.
 		}
 	}
 	return false
 }
 
-// spool writes into what has the name, once write is done with a file that goes then.
+// spool calls write with a temporary file, and then copies that file into name.
 func spool(name string, write func(*os.File) error) error {
 	f, err := os.CreateTemp("", "."+filepath.Base(name)+".")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
-	defer f.Close() // Nothing is lost with it.
+	defer f.Close() // An error here loses no data.
 	if err := write(f); err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func spool(name string, write func(*os.File) error) error {
 	return writeInto(name, f)
 }
 
-// writeInto is what a shell does for "> name". It makes no file.
+// writeInto writes as a shell does for "> name". It does not create a file.
 func writeInto(name string, from io.Reader) error {
 	to, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {

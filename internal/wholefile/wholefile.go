@@ -1,6 +1,6 @@
-// Package wholefile writes files of which nobody ever sees a part: after a crash
-// at any moment there is the old one or the new one under the name. What is no file,
-// such as a device, stays what it is.
+// Package wholefile writes files atomically: after a crash at any moment the name refers
+// to the complete old file or the complete new one. It does not replace what is not a
+// file, such as a device.
 package wholefile
 
 import (
@@ -12,17 +12,18 @@ import (
 	"path/filepath"
 )
 
-// Write puts what write makes of an empty file under a name. write may read the file
-// again; if it fails, all stays as it was. What a killed process leaves is a hidden
-// file beside, whose name begins with a dot and that of the file.
+// Write puts a file with the content that write writes under a name. write gets an empty
+// file and may read it again. If write fails, nothing changes. A killed process leaves
+// behind a hidden file beside the target: its name is a dot and the target's name with
+// a suffix.
 //
-// A new file has the mode, less the umask of the process. A file that is replaced
-// keeps those bits of its mode that are in this one.
+// A new file has the given mode, less the umask of the process. A replaced file keeps
+// those bits of its mode that are also in the given one.
 //
-// Only a file is replaced, and a symbolic link to a file or to nothing: the file that
-// the link leads to stays as it is. A device, a named pipe and an open file of a
-// process (/dev/stdout, /proc/self/fd/1), and links to them, are written into, as a
-// shell does for "> name", once write is done. A folder and a socket are errors.
+// Write replaces only files, and symbolic links to a file or to nothing. The file that a
+// link leads to stays as it is. If the name is of a device, a named pipe or an open file
+// of a process (/dev/stdout, /proc/self/fd/1), or of a link to one, Write writes into
+// it, as a shell does for "> name", once write is done. Folders and sockets are errors.
 func Write(name string, mode fs.FileMode, write func(*os.File) error) error {
 	into, err := isWrittenInto(name)
 	switch {
@@ -40,8 +41,8 @@ func Write(name string, mode fs.FileMode, write func(*os.File) error) error {
 	return WriteIn(root, base, mode, write)
 }
 
-// WriteText is Write for what is at hand. It needs no room on a disk to write into a
-// device or a named pipe.
+// WriteText is Write for a text in memory. It needs no disk space to write into a device
+// or a named pipe.
 func WriteText(name string, mode fs.FileMode, text []byte) error {
 	into, err := isWrittenInto(name)
 	switch {
@@ -53,9 +54,9 @@ func WriteText(name string, mode fs.FileMode, text []byte) error {
 	return Write(name, mode, Text(text))
 }
 
-// WriteIn is Write for a file below a folder: nothing is written outside it, whatever
-// the name says and wherever links lead. A link in the place of the file is replaced,
-// wherever it leads. Nothing is written into a device or a named pipe: both are errors.
+// WriteIn is Write for a file below a folder. It writes nothing outside the folder,
+// whatever the name is and wherever links lead. It replaces a link in the place of the
+// file, wherever that leads. A device or a named pipe is an error.
 func WriteIn(root *os.Root, name string, mode fs.FileMode, write func(*os.File) error) error {
 	before, err := replacedIn(root, name)
 	if err != nil {
@@ -70,7 +71,7 @@ func WriteIn(root *os.Root, name string, mode fs.FileMode, write func(*os.File) 
 	if err != nil {
 		return err
 	}
-	defer root.Remove(hidden) // Unless it has the other name by then.
+	defer root.Remove(hidden) // This fails if the file was renamed.
 	err = write(next)
 	if err == nil && before != nil {
 		err = next.Chmod(mode) // The umask is for new files.
@@ -91,7 +92,7 @@ func WriteIn(root *os.Root, name string, mode fs.FileMode, write func(*os.File) 
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// Text is a write of WriteIn for what is at hand.
+// Text returns a write function for WriteIn that writes text.
 func Text(text []byte) func(*os.File) error {
 	return func(f *os.File) error {
 		_, err := f.Write(text)
@@ -99,7 +100,7 @@ func Text(text []byte) func(*os.File) error {
 	}
 }
 
-// SyncFolder makes new names in a folder last.
+// SyncFolder makes new names in a folder durable.
 func SyncFolder(dir string) error {
 	folder, err := os.Open(dir)
 	if err != nil {
