@@ -29,8 +29,8 @@ type bodyCase struct {
 	unreadable      error
 }
 
-// checkBody runs one case. The error describes the first difference. The texts of
-// errors in bodies are not compared.
+// checkBody runs one case. The error describes the first difference. The text of an
+// error response is not compared.
 func (s *suite) checkBody(ctx context.Context, c *bodyCase) error {
 	if c.unreadable != nil {
 		return c.unreadable

@@ -82,7 +82,8 @@ func modernDestinations(route map[string]any) {
 	}
 }
 
-// modernFault adds the percentage: without one, and with 0, a fault meant all requests.
+// modernFault converts percent to percentage. It omits 0, which meant all requests to
+// Pilot, as a missing percent did.
 func modernFault(fault map[string]any) {
 	for _, part := range []map[string]any{member(fault, "delay"), member(fault, "abort")} {
 		if percent, ok := part["percent"].(float64); ok {
