@@ -173,7 +173,7 @@ func cors(t *rapid.T) spec {
 	return out
 }
 
-// weights draws n shares that add up to a hundred.
+// weights draws weights that add up to a hundred.
 func weights(t *rapid.T) []int {
 	return pick(t, "weights", []int{100}, []int{75, 25}, []int{100, 0}, []int{34, 33, 33})
 }
