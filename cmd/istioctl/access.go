@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/client"
 )
 
-// access is who we are to what stands before a server, and how that is known: names
-// of files.
+// access holds the credentials for a server, or for the proxy in front of it, and how
+// to check the server's identity. Certificates, keys and tokens are file names.
 type access struct {
 	TokenFile            string `json:"tokenFile,omitempty"`
 	CertificateAuthority string `json:"certificateAuthority,omitempty"`
@@ -22,7 +22,7 @@ type access struct {
 	ClientKey            string `json:"clientKey,omitempty"`
 }
 
-// below is access with names that are relative to a folder.
+// below returns access with relative names resolved against dir.
 func (a access) below(dir string) access {
 	for _, name := range []*string{&a.TokenFile, &a.CertificateAuthority, &a.ClientCertificate, &a.ClientKey} {
 		if *name != "" && !filepath.IsAbs(*name) {
@@ -32,7 +32,7 @@ func (a access) below(dir string) access {
 	return a
 }
 
-// apply makes a client of a server use it.
+// apply makes the client of a server use the credentials.
 func (a access) apply(opts *client.Options, server string) error {
 	if a == (access{}) {
 		return nil
@@ -54,7 +54,7 @@ func (a access) apply(opts *client.Options, server string) error {
 	return nil
 }
 
-// isPrivate: nobody between reads what is sent.
+// isPrivate reports whether nobody can read the traffic to the server on its way.
 func isPrivate(server string) bool {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -85,7 +85,7 @@ func (a access) tls() (*tls.Config, error) {
 	return settings, nil
 }
 
-// bearer sends a token, which may be rotated, from its file.
+// bearer sends the token from a file. It follows rotations of the file.
 type bearer struct {
 	http.RoundTripper
 	file string

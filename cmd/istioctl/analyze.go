@@ -15,7 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Exit codes of analyze beside exitDone.
+// Exit codes of analyze besides exitDone.
 const (
 	exitProblems    = 1
 	exitNotAnalyzed = 2
@@ -154,7 +154,7 @@ func (f *analyzeFlags) analyzeServer(ctx context.Context, s *session) (*client.P
 	return found, s.fail(ctx, err)
 }
 
-// problems are those that the server has.
+// problems returns the problems that the server reports.
 func (f *analyzeFlags) problems(ctx context.Context, c *client.Client) (*client.Problems, error) {
 	if f.v1 {
 		return c.ProblemsInV1(ctx)
@@ -162,7 +162,7 @@ func (f *analyzeFlags) problems(ctx context.Context, c *client.Client) (*client.
 	return c.Problems(ctx)
 }
 
-// preview is what the server's problems would be with the objects of a text.
+// preview returns the problems that the server would report with the objects in text.
 func (f *analyzeFlags) preview(ctx context.Context, s *session, c *client.Client, text []byte) (*client.Preview, error) {
 	if f.v1 {
 		return c.PreviewInV1(ctx, text, s.namespace)
@@ -170,7 +170,8 @@ func (f *analyzeFlags) preview(ctx context.Context, s *session, c *client.Client
 	return c.Preview(ctx, text, s.namespace)
 }
 
-// analyzeOver has the server look at its objects with those of the files.
+// analyzeOver returns the problems of the server's objects combined with those of the
+// files.
 func (f *analyzeFlags) analyzeOver(ctx context.Context, s *session) (*client.Problems, error) {
 	docs, err := s.documents(ctx, f.files)
 	if err != nil {
@@ -203,7 +204,7 @@ func (f *analyzeFlags) analyzeOver(ctx context.Context, s *session) (*client.Pro
 	return found, nil
 }
 
-// located is the list with the places of objects that files have, each problem once.
+// located returns each problem once, with the position of its object in the files.
 func located(problems diag.List, files []manifest) diag.List {
 	at := map[diag.Ref]*diag.Position{}
 	for _, m := range files {
@@ -226,7 +227,7 @@ func located(problems diag.List, files []manifest) diag.List {
 	return out
 }
 
-// firstOfEach leaves out what has a name that came before.
+// firstOfEach returns the first manifest for each object.
 func firstOfEach(list []manifest) []manifest {
 	known := map[diag.Ref]bool{}
 	return slices.DeleteFunc(slices.Clone(list), func(m manifest) bool {

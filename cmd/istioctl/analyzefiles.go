@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// analyzeFiles looks at the objects of the files alone, as proxies in each namespace
+// analyzeFiles analyzes the objects of the files alone, as proxies in each namespace
 // and for each Gateway would follow them.
 func (f *analyzeFlags) analyzeFiles(ctx context.Context, s *session) (*client.Problems, error) {
 	settings, err := f.settings(s)

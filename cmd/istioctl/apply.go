@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// applyTries bounds the races with others that an apply loses before it gives
-// up: each needs an object to come or go between two requests.
+// applyTries bounds how many races with other writers an apply loses before it gives
+// up. A race is lost when an object is created or deleted between two requests.
 const applyTries = 5
 
 func newApply(s *session) *cobra.Command {
@@ -58,8 +58,8 @@ files out: an object without these labels is an error.`,
 
 var apply = fileVerb{[]precondition{named("apply"), repeated(diag.Warning)}, checked, applyOne, true}
 
-// applyOne replaces or creates. An object that comes or goes in between is no
-// failure: what was found is looked at again, unless one version is meant.
+// applyOne creates or replaces an object. If the object is created or deleted in
+// between, applyOne looks again, unless the manifest names a version.
 func applyOne(ctx context.Context, c *client.Client, m manifest) (o *schema.Object, what outcome, err error) {
 	for range applyTries {
 		o, what, err = applyOnce(ctx, c, m)

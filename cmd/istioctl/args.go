@@ -12,18 +12,18 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// everyKind is the word for all of them.
+// everyKind is the argument that means all kinds.
 const everyKind = "all"
 
-// selection is what the arguments of a verb name: some objects of some kinds,
-// or all of them when there are no names.
+// selection is the objects that the arguments of a verb name. Without names it means
+// all objects of its kinds.
 type selection struct {
 	kinds   []*schema.Kind
 	targets []target
-	asked   string // the kinds as they were written
+	asked   string // the kinds as written
 }
 
-// target is one object, its namespace still to come.
+// target is one object without its namespace.
 type target struct {
 	kind *schema.Kind
 	name string
@@ -33,9 +33,9 @@ func (t target) in(namespace string) schema.Key {
 	return schema.Key{Kind: t.kind.Kind, Namespace: namespace, Name: t.name}
 }
 
-// noneEmpty refuses an argument without a word in it, as from a variable that is not
-// set: it must never come to mean all objects of a kind. The words of a completion are
-// not whole yet.
+// noneEmpty refuses a blank argument, for example from an unset variable, because it
+// must never mean all objects of a kind. Completion is exempt, because its arguments
+// are not complete yet.
 func noneEmpty(cmd *cobra.Command, args []string) error {
 	if cmd.Name() == cobra.ShellCompRequestCmd {
 		return nil
@@ -48,7 +48,7 @@ func noneEmpty(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// nameOnly is an object of which no more is known than its name.
+// nameOnly returns an object of which only the key is known.
 func nameOnly(key schema.Key) (*schema.Object, error) {
 	kind, ok := schema.KindByName(key.Kind)
 	if !ok {
@@ -57,7 +57,7 @@ func nameOnly(key schema.Key) (*schema.Object, error) {
 	return schema.New(kind, metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, json.RawMessage("{}"))
 }
 
-// parseSelection reads KIND, KIND NAME…, KIND,KIND or KIND/NAME….
+// parseSelection parses KIND, KIND NAME…, KIND,KIND or KIND/NAME….
 func parseSelection(args []string) (selection, error) {
 	if len(args) == 0 {
 		return selection{}, usagef("say which kind: %s, or all", strings.Join(kindNames(), ", "))
@@ -81,7 +81,7 @@ func parseSelection(args []string) (selection, error) {
 	return sel, nil
 }
 
-// misread is a hint for a name that is not there and that a kind has.
+// misread returns a hint if a name that was not found is also the name of a kind.
 func misread(name string) string {
 	if _, ok := schema.Lookup(name); !ok && name != everyKind {
 		return ""
@@ -89,8 +89,8 @@ func misread(name string) string {
 	return fmt.Sprintf("; %q is a kind too: write KIND,KIND for all of several kinds, KIND/NAME KIND/NAME for some objects of them", name)
 }
 
-// nothing says that there is nothing of what was asked for; namespace "" means
-// all.
+// nothing returns the message for an empty result. An empty namespace means all
+// namespaces.
 func (s selection) nothing(namespace string) string {
 	what := s.asked
 	switch {
@@ -124,7 +124,7 @@ func parsePairs(args []string) (selection, error) {
 	return sel, nil
 }
 
-// parseKinds reads a comma list of kinds, or "all".
+// parseKinds parses a comma-separated list of kinds, or "all".
 func parseKinds(list string) ([]*schema.Kind, error) {
 	if list == everyKind {
 		return schema.Kinds(), nil

@@ -106,7 +106,7 @@ func addBootstrap(cmd *cobra.Command, options *envoy.BootstrapOptions) {
 	_ = cmd.RegisterFlagCompletionFunc("api", cobra.FixedCompletions(apis, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// checkPolls wants no time between polls where there are none.
+// checkPolls refuses a time between polls for an API that does not poll.
 func checkPolls(cmd *cobra.Command, api envoy.API) error {
 	if !cmd.Flags().Changed(refreshDelay) || !api.Streams() {
 		return nil
@@ -114,8 +114,7 @@ func checkPolls(cmd *cobra.Command, api envoy.API) error {
 	return fmt.Errorf("--%s is for --api %s and %s: with %s what changes is pushed", refreshDelay, envoy.REST, envoy.V1, api)
 }
 
-// checkNode wants an identity that the server will take, and that says all
-// there is to say.
+// checkNode checks that the identity is complete and that the server will accept it.
 func checkNode(id string, labels mesh.Labels) error {
 	_, err := mesh.ParseProxy(id)
 	if err == nil && slices.Contains(strings.Split(id, "~"), "") {

@@ -15,19 +15,19 @@ import (
 	"github.com/pilot-api/pilot-api/envoy"
 )
 
-// A server sends private keys only to proxies that prove that they may have them. One of
-// the user who runs the server proves it by the socket that it asks over.
+// A server sends private keys only to proxies that prove their right to them. A proxy
+// of the user who runs the server proves it by connecting over the server's socket.
 
-// socketPatience is how long a server on this machine may take to say where its sockets
+// socketPatience is the time that a server on this machine has to say where its sockets
 // are.
 const socketPatience = 3 * time.Second
 
-// useSocket has the Envoy of a bootstrap ask over the server's socket, where the server
-// is on this machine and this user may open it. Else it warns that the Envoy is sent no
-// private keys.
+// useSocket makes the Envoy of a bootstrap connect over the server's socket if the
+// server is on this machine and this user may open the socket. Otherwise it warns that
+// the Envoy receives no private keys.
 func (s *session) useSocket(ctx context.Context, o *envoy.BootstrapOptions, wanted bool) {
 	if o.API == envoy.V1 || o.API == envoy.GRPC || o.XDSCertFile != "" {
-		return // They have no secrets, or prove it otherwise.
+		return // These receive no secrets, or prove their right to them in another way.
 	}
 	var file string
 	err := errors.New("--socket=false has it ask over TCP")
@@ -41,8 +41,8 @@ func (s *session) useSocket(ctx context.Context, o *envoy.BootstrapOptions, want
 	o.Socket = file
 }
 
-// findSocket is the file of the socket that an Envoy may ask over. The error says why
-// there is none.
+// findSocket returns the file of the socket for an Envoy. The error says why there is
+// none.
 func (s *session) findSocket(ctx context.Context, o envoy.BootstrapOptions) (string, error) {
 	server, err := url.Parse(s.server)
 	if err != nil || !isLoopback(server.Hostname()) || len(o.XDS) > 1 {
@@ -71,8 +71,8 @@ func (s *session) findSocket(ctx context.Context, o envoy.BootstrapOptions) (str
 	return file, checkSocket(ctx, file)
 }
 
-// checkSocket wants a socket that this user may open, and that no other user but root
-// has made: who made it decides what the Envoy does.
+// checkSocket checks that this user may open the socket, and that this user or root
+// made it: its owner decides what the Envoy does.
 func checkSocket(ctx context.Context, file string) error {
 	info, err := os.Lstat(file)
 	switch {
@@ -94,13 +94,14 @@ func checkSocket(ctx context.Context, file string) error {
 	return err
 }
 
-// mayTrust reports whether a user may rely on who made a file.
+// mayTrust reports whether a user may rely on the owner of a file.
 func mayTrust(info fs.FileInfo, user int) bool {
 	of, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (user == 0 || of.Uid == 0 || int(of.Uid) == user)
 }
 
-// sameLocal reports whether two HOST:PORT of this machine are the same listener's.
+// sameLocal reports whether two HOST:PORT addresses of this machine mean the same
+// listener.
 func sameLocal(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)

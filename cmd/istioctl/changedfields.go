@@ -11,12 +11,12 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// ofTheWrite are the fields of metadata that every write sets, or that say
-// nothing of what its author wanted.
+// ofTheWrite lists the fields of metadata that every write sets or that say nothing
+// about the author's intent.
 var ofTheWrite = []string{"resourceVersion", "uid", "creationTimestamp", "generation", "managedFields"}
 
-// changedFields are the paths at which two states of an object differ, each as
-// deep as both have it.
+// changedFields returns the paths at which two states of an object differ. Each path
+// is as deep as both states have it.
 func changedFields(before, after *schema.Object) ([]string, error) {
 	old, err := authored(before)
 	if err != nil {
@@ -28,12 +28,12 @@ func changedFields(before, after *schema.Object) ([]string, error) {
 	}
 	paths := differing("", old, next)
 	if len(paths) == 0 && !before.SameSpec(after) {
-		paths = []string{"spec"} // In what a server does not show.
+		paths = []string{"spec"} // The change is in a part that a server does not show.
 	}
 	return paths, nil
 }
 
-// authored is an object without what is of the write and not of its author.
+// authored returns an object without the fields that each write sets.
 func authored(o *schema.Object) (map[string]any, error) {
 	u, err := generic(o)
 	if err != nil {
@@ -90,10 +90,10 @@ func item(list []any, i int) any {
 	return nil
 }
 
-// plainName is a field's name that needs no brackets.
+// plainName matches field names that need no brackets in a path.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// onward is how a path goes on with a name.
+// onward returns the next element of a path, for a name below at.
 func onward(at, name string) string {
 	switch {
 	case !plainName.MatchString(name):
@@ -104,10 +104,10 @@ func onward(at, name string) string {
 	return "." + name
 }
 
-// mostFields is the number of changed fields that a line names.
+// mostFields is the maximum number of changed fields in a line.
 const mostFields = 3
 
-// fieldsText is the first of some paths, or all of them.
+// fieldsText joins the first paths, or all of them.
 func fieldsText(paths []string, all bool) string {
 	if all || len(paths) <= mostFields {
 		return strings.Join(paths, ", ")

@@ -18,24 +18,24 @@ const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
-	// exitInterrupted is what a shell says of a program that Ctrl-C ended.
+	// exitInterrupted is the exit code that shells use after Ctrl-C.
 	exitInterrupted = 130
 )
 
-// CLI is the program with everything it touches of the outside, so that a test
-// sees it to the last byte.
+// CLI is the program with all its inputs and outputs, so that a test can supply and
+// observe them.
 type CLI struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// StdoutIsTerminal has single values escaped too, which a program gets as they are.
+	// StdoutIsTerminal also escapes single values, which a program receives unchanged.
 	StdoutIsTerminal bool
 	// StderrIsTerminal allows progress to be drawn.
 	StderrIsTerminal bool
 	Getenv           func(string) string
-	// User is whom the operating system knows.
+	// User returns the user's name in the operating system.
 	User func() string
 
-	// outside is the CLI that Run was called on, whose streams escape nothing.
+	// outside is the CLI that Run was called on. Its streams do not escape.
 	outside *CLI
 }
 
@@ -49,7 +49,8 @@ func process() *CLI {
 	}
 }
 
-// osUser is "" in a container that has no name for who runs in it.
+// osUser returns the name of the current user. It is "" in a container that has no
+// name for the user.
 func osUser() string {
 	u, err := user.Current()
 	if err != nil {
@@ -58,8 +59,8 @@ func osUser() string {
 	return u.Username
 }
 
-// Main runs one command line until it is done or interrupted; a second
-// interrupt kills the program.
+// Main runs one command line until it is done or interrupted. A second interrupt kills
+// the program.
 func (c *CLI) Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -102,8 +103,8 @@ func (c *CLI) Run(ctx context.Context, args []string) int {
 	return code
 }
 
-// keeper remembers that a writer failed: a disk may be full after the first of
-// many lines.
+// keeper remembers whether a write failed. A disk may fill up after the first of many
+// lines.
 type keeper struct {
 	io.Writer
 	err error
@@ -117,10 +118,10 @@ func (k *keeper) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// errReported ends a command that failed and has already said how.
+// errReported ends a command that has already reported its failure.
 var errReported = errors.New("failed")
 
-// exitError ends a command with an exit code of its own.
+// exitError ends a command with a specific exit code.
 type exitError struct {
 	error
 	code int
@@ -128,7 +129,7 @@ type exitError struct {
 
 func (e *exitError) Unwrap() error { return e.error }
 
-// usageError is a mistake in the command line itself.
+// usageError is a mistake in the command line.
 type usageError struct{ error }
 
 func (u *usageError) Unwrap() error { return u.error }

@@ -49,8 +49,8 @@ the server, names of objects and namespaces.`,
 	return cmd
 }
 
-// completeNames completes KIND NAME…, the names with what the server has. A
-// server out of reach completes nothing.
+// completeNames completes KIND NAME… with the names on the server. It completes nothing
+// if the server cannot be reached.
 func (s *session) completeNames(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	const nothing = cobra.ShellCompDirectiveNoFileComp
 	if len(args) == 0 {
@@ -71,7 +71,7 @@ func (s *session) completeNames(cmd *cobra.Command, args []string, toComplete st
 	return names, nothing
 }
 
-// completeName is completeNames for a verb that takes one.
+// completeName is completeNames for a verb that takes one name.
 func (s *session) completeName(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -79,9 +79,9 @@ func (s *session) completeName(cmd *cobra.Command, args []string, toComplete str
 	return s.completeNames(cmd, args, toComplete)
 }
 
-// completeNamespaces completes the namespaces in which there is an object.
+// completeNamespaces completes the namespaces that contain objects.
 func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	// What is being completed is no namespace yet.
+	// The word to complete is no valid namespace yet.
 	if s.namespace = schema.DefaultNamespace; s.begin(cmd, nil) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -95,7 +95,7 @@ func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, toComplete 
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
-// known is what the server has in a scope, nothing when it does not answer.
+// known returns the server's objects in a scope, none if the server does not answer.
 func (s *session) known(ctx context.Context, scope store.Scope) []*schema.Object {
 	c, err := s.connect(func(string) {})
 	if err != nil {

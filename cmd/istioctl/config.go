@@ -32,7 +32,7 @@ other server than that of its context.`,
 
   # One command for the other
   istioctl get all --context prod`,
-		// Whatever is wrong with the contexts, these commands must mend.
+		// These commands repair the contexts, so they must run even if the contexts are wrong.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		Args:              noSuchConfig,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -48,7 +48,7 @@ func noSuchConfig(cmd *cobra.Command, args []string) error {
 	return usagef("there is no 'istioctl config %s'", args[0])
 }
 
-// configCommand is one that reads the contexts and may change them.
+// configCommand returns a command that reads the contexts and may change them.
 func (s *session) configCommand(use, short string, args cobra.PositionalArgs, do func(*cobra.Command, *contexts, []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: positional(args), ValidArgsFunction: s.completeContexts}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -119,10 +119,10 @@ func newSetContext(s *session) *cobra.Command {
 	return cmd
 }
 
-// contextName is a name that every shell and table takes as it is.
+// contextName matches names that need no quoting in shells and tables.
 var contextName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:/@-]{0,251}[A-Za-z0-9])?$`)
 
-// checkContext refuses what no other command could use.
+// checkContext refuses a context that no other command could use.
 func (s *session) checkContext(cmd *cobra.Command, name string) error {
 	if !contextName.MatchString(name) {
 		return usagef("context %q: a name has letters, digits and . _ - : / @, and begins and ends with a letter or digit", name)
@@ -136,7 +136,7 @@ func (s *session) checkContext(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// wrote says what was done once it is in the file.
+// wrote writes the file and then prints what was done.
 func (s *session) wrote(all *contexts, format string, args ...any) error {
 	if err := all.write(); err != nil {
 		return fmt.Errorf("nothing was changed: %w", err)

@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// connection is a store that tells the person who follows it when it is out of
-// reach and when it is back: a line each, however many tries are between.
+// connection is a store that reports on stderr when it is lost and when it is back, in
+// one line each, however many retries are in between.
 type connection struct {
 	store.Reader
 	session *session
@@ -39,8 +39,8 @@ func (c *connection) back() {
 	}
 }
 
-// gone tells a loss. What was forgotten is listed again, which loses nothing,
-// and that it was interrupted, or its time is over, is known to whoever said so.
+// gone reports a loss. An expired revision is no loss, because the objects are listed
+// again. The caller knows of an interrupt or timeout already.
 func (c *connection) gone(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -55,7 +55,7 @@ func (c *connection) gone(ctx context.Context, err error) {
 	}
 }
 
-// connected is a watch whose end is the loss of its connection.
+// connected is a watch that reports a loss of its connection when it ends.
 type connected struct {
 	store.Watcher
 	connection *connection

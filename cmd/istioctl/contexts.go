@@ -16,8 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/internal/wholefile"
 )
 
-// contexts is the config file: servers by names, and one of them that is meant
-// when nothing else is said.
+// contexts is the config file: named servers, and the name of the default one.
 type contexts struct {
 	Current  string         `json:"currentContext,omitempty"`
 	Contexts []namedContext `json:"contexts,omitempty"`
@@ -32,7 +31,7 @@ type namedContext struct {
 	access
 }
 
-// configFile is where the contexts are, "" when nobody can tell.
+// configFile returns the path of the file with the contexts, "" if it is unknown.
 func (s *session) configFile() string {
 	if file := s.Getenv("ISTIOCTL_CONFIG"); file != "" {
 		return file
@@ -47,7 +46,7 @@ func (s *session) configFile() string {
 	return filepath.Join(dir, "istioctl", "config.yaml")
 }
 
-// contexts reads the config file; one that is not there has none.
+// contexts reads the config file. A missing file has no contexts.
 func (s *session) contexts() (*contexts, error) {
 	c := &contexts{file: s.configFile()}
 	if c.file == "" {
@@ -66,7 +65,7 @@ func (s *session) contexts() (*contexts, error) {
 	return c, nil
 }
 
-// unread is what is wrong with the file, in its own words and not those of Go.
+// unread turns a parse error into an error that a person can read, without Go's terms.
 func unread(err error) error {
 	if err == nil {
 		return nil
@@ -103,7 +102,7 @@ func (c *contexts) names() (names []string) {
 	return names
 }
 
-// find is a context by its name.
+// find returns the context with a name.
 func (c *contexts) find(name string) (*namedContext, error) {
 	i := slices.Index(c.names(), name)
 	if i < 0 {
@@ -116,9 +115,9 @@ func (c *contexts) find(name string) (*namedContext, error) {
 	return &c.Contexts[i], nil
 }
 
-// enter takes what no flag says from the environment and the context. A context
-// that is named wins over the environment; the credentials of a context are for
-// its own server only.
+// enter sets what no flag says from the environment and the context. A context named
+// by a flag wins over the environment. The credentials of a context are used only for
+// its own server.
 func (s *session) enter(serverGiven bool) error {
 	env := s.Getenv("ISTIOCTL_SERVER")
 	if env != "" && !serverGiven {

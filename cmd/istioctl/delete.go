@@ -96,7 +96,7 @@ func deleteStep(c *client.Client, o *schema.Object, pre store.Preconditions, ign
 	}}
 }
 
-// deleteTargets are the objects to delete, in order.
+// deleteTargets returns the objects to delete, in order.
 func (s *session) deleteTargets(ctx context.Context, c *client.Client, flags deleteFlags, args []string) ([]*schema.Object, error) {
 	if len(flags.files.names) > 0 {
 		if len(args) > 0 || flags.all || flags.selector.given() {

@@ -65,7 +65,7 @@ known then.`,
 	return cmd
 }
 
-// oneObject is the one that the arguments of a verb name.
+// oneObject returns the key of the one object that the arguments of a verb name.
 func (s *session) oneObject(verb string, args []string) (schema.Key, error) {
 	const want = "say which object: istioctl %s KIND NAME"
 	if len(args) == 0 {
@@ -81,14 +81,14 @@ func (s *session) oneObject(verb string, args []string) (schema.Key, error) {
 	return sel.targets[0].in(s.namespace), nil
 }
 
-// description is what is known of an object.
+// description is what is known about an object.
 type description struct {
 	client.Stated
 	diag.References
 	problems diag.List
-	changes  []entry        // the newest first
-	proxies  []client.Proxy // that it concerns
-	live     bool           // a server told this; else of changes and proxies nothing is known
+	changes  []entry        // newest first
+	proxies  []client.Proxy // those that the object concerns
+	live     bool           // from a server; otherwise changes and proxies are unknown
 }
 
 func runDescribe(ctx context.Context, s *session, f *describeFlags, key schema.Key) error {
@@ -112,8 +112,9 @@ func runDescribe(ctx context.Context, s *session, f *describeFlags, key schema.K
 	return s.encode(f.output, document)
 }
 
-// look asks the server; nil when there is no such object. The problems come first:
-// they wait until everything written before is compiled, which the rest tells of.
+// look asks the server. It returns nil if there is no such object. The problems are
+// first, because that request waits until everything written before is compiled, and
+// the other answers depend on it.
 func (s *session) look(ctx context.Context, key schema.Key) (*description, error) {
 	c, err := s.connect(s.warn)
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *session) look(ctx context.Context, key schema.Key) (*description, error
 	return &d, nil
 }
 
-// changesOf are those that the server knows, without the states between.
+// changesOf returns the changes that the server knows, without the objects' states.
 func changesOf(ctx context.Context, c *client.Client, key schema.Key) ([]entry, error) {
 	versions, err := c.History(ctx, key)
 	if err != nil {
@@ -152,7 +153,7 @@ func changesOf(ctx context.Context, c *client.Client, key schema.Key) ([]entry, 
 	return entries, err
 }
 
-// look compiles the files; nil when there is no such object in them.
+// look compiles the files. It returns nil if the object is not in them.
 func (f *describeFlags) look(ctx context.Context, s *session, key schema.Key) (*description, error) {
 	snapshot, objects, err := f.snapshot(ctx, s)
 	if err != nil {
@@ -174,7 +175,7 @@ func problemsOf(all diag.List, key schema.Key) diag.List {
 	return slices.DeleteFunc(slices.Clone(all), func(p diag.Problem) bool { return p.Object != key.Ref() })
 }
 
-// document is the description for programs.
+// document returns the description for programs.
 func (d *description) document() (any, error) {
 	object, err := genericStated(d.Stated)
 	if err != nil {

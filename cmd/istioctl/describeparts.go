@@ -14,14 +14,14 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// part is a list of what an object consists of, beyond the columns of its kind.
+// part is a list of parts of an object, beyond the columns of its kind.
 type part struct {
 	name, head string
 	rows       []string
 }
 
-// partsOf are those of the kinds that are read by their parts. One whose spec does
-// not decode has none: a problem says so.
+// partsOf returns the parts of an object, for the kinds that have any. It returns none
+// if the spec does not decode, because a problem reports that.
 func partsOf(o *schema.Object) []part {
 	spec, err := o.Spec()
 	if err != nil {
@@ -38,7 +38,7 @@ func partsOf(o *schema.Object) []part {
 	return nil
 }
 
-// httpRows have the ways to come to a route below each other.
+// httpRows returns rows with the routes and, below each other, the matches of each.
 func httpRows(routes []*networking.HTTPRoute) []string {
 	var rows []string
 	for i, r := range routes {
@@ -70,7 +70,7 @@ func httpTarget(r *networking.HTTPRoute) string {
 	return strings.Join(to, ", ")
 }
 
-// targetText has the weight, where there are several.
+// targetText includes the weight if there are several destinations.
 func targetText(to *networking.Destination, weight int32, of int) string {
 	text := to.GetHost()
 	if to.GetSubset() != "" {
@@ -120,7 +120,7 @@ func httpMatchText(m *networking.HTTPMatchRequest) string {
 	return cmp.Or(strings.Join(all, ", "), "any request")
 }
 
-// conditionText repeats no value that lets somebody in.
+// conditionText describes a condition without values that could grant access.
 func conditionText(name string, c *networking.StringMatch) string {
 	switch c.GetMatchType().(type) {
 	case *networking.StringMatch_Exact:
@@ -133,7 +133,7 @@ func conditionText(name string, c *networking.StringMatch) string {
 	return "is there"
 }
 
-// connectionRows are spec.tls and spec.tcp.
+// connectionRows returns the rows of spec.tls and spec.tcp.
 func connectionRows(spec *networking.VirtualService) []string {
 	var rows []string
 	add := func(name string, matches []string, route []*networking.RouteDestination) {

@@ -19,10 +19,10 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// mostDescribed is the number of lines that a list of a description has.
+// mostDescribed is the maximum number of lines in a list of a description.
 const mostDescribed = 50
 
-// none is what is said of nothing, as by kubectl.
+// none is the text for an empty value, as in kubectl.
 const none = "<none>"
 
 // write prints the description for a person, as kubectl's describe does.
@@ -62,7 +62,7 @@ func (d *description) writeReferences(p *descriptionWriter) {
 	}
 }
 
-// descriptionWriter writes names with values in one column, and tables below a
+// descriptionWriter writes names with their values in one column, and tables below a
 // name.
 type descriptionWriter struct {
 	out   io.Writer
@@ -84,7 +84,7 @@ func (p *descriptionWriter) printf(format string, args ...any) {
 	}
 }
 
-// line has a value, or several below each other.
+// line prints a name with its value, or with several values below each other.
 func (p *descriptionWriter) line(name string, values ...string) {
 	if len(values) == 0 {
 		values = []string{none}
@@ -96,7 +96,7 @@ func (p *descriptionWriter) line(name string, values ...string) {
 	}
 }
 
-// list is a table under a name, as far as anybody reads.
+// list prints a table under a name, up to mostDescribed rows.
 func (p *descriptionWriter) list(name, head string, n int, row func(i int) string) {
 	if n == 0 {
 		p.line(name)
@@ -137,7 +137,7 @@ func (d *description) writeHead(p *descriptionWriter) {
 	}
 }
 
-// lastApplied is the whole object once more, as kubectl keeps it for itself.
+// lastApplied is the annotation in which kubectl keeps a copy of the object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 func pairLines(pairs map[string]string, between string) []string {
@@ -150,7 +150,7 @@ func pairLines(pairs map[string]string, between string) []string {
 	return out
 }
 
-// writeStatus has a line for each condition, if there is a status.
+// writeStatus prints a line for each condition if there is a status.
 func (d *description) writeStatus(p *descriptionWriter) error {
 	status, err := d.Status()
 	if err != nil || status == nil {
@@ -167,7 +167,7 @@ func (d *description) writeStatus(p *descriptionWriter) error {
 	return nil
 }
 
-// writeWritten tells which state of the object this is, as far as that is known.
+// writeWritten prints which state of the object this is, as far as it is known.
 func (d *description) writeWritten(p *descriptionWriter) {
 	if at := d.Meta.CreationTimestamp; !at.IsZero() {
 		p.line("Created", fmt.Sprintf("%s (%s ago)", at.UTC().Format(time.RFC3339), duration.HumanDuration(time.Since(at.Time))))
@@ -180,10 +180,10 @@ func (d *description) writeWritten(p *descriptionWriter) {
 	}
 }
 
-// mostChanges is the number of changes that a description has.
+// mostChanges is the maximum number of changes in a description.
 const mostChanges = 5
 
-// writeChanges tells the newest of what was done to it.
+// writeChanges prints the newest changes of the object.
 func (d *description) writeChanges(p *descriptionWriter) {
 	p.list("Changes", "REVISION\tWHEN\tVERB\tWHO\tPROGRAM\tCHANGED", min(mostChanges, len(d.changes)), func(i int) string {
 		e := d.changes[i]
@@ -194,9 +194,9 @@ func (d *description) writeChanges(p *descriptionWriter) {
 	}
 }
 
-// proxyRow tells whether a proxy runs the object as it is now. Where the object is refused,
-// a proxy that refuses something is not said to: a part of a table may stay as it was
-// while the proxy runs all else of the revision.
+// proxyRow prints whether a proxy runs the current state of the object. If the object
+// is refused, a proxy that refuses something is not reported as running it: a part of
+// a table may be unchanged while the proxy runs the rest of the revision.
 func (d *description) proxyRow(one client.Proxy) string {
 	state := worst(one)
 	if one.Revision >= d.Object.Revision() && !(d.refused() && strings.HasPrefix(state, rejected)) {
@@ -205,7 +205,7 @@ func (d *description) proxyRow(one client.Proxy) string {
 	return fmt.Sprintf("%s\t%s\t%s\t%s\t%d", shortNode(one.Node), one.Role, one.Transport, state, one.Revision)
 }
 
-// refused: a proxy refuses what follows from the object.
+// refused reports whether a proxy refuses what follows from the object.
 func (d *description) refused() bool {
 	status, err := d.Status()
 	return err == nil && status != nil && status.Condition(schema.ConditionProgrammed).Reason == schema.ReasonRejected
@@ -213,7 +213,7 @@ func (d *description) refused() bool {
 
 const rejected = "REJECTED"
 
-// worst is the state of the type that is behind most.
+// worst returns the state of the type that lags behind the most.
 func worst(one client.Proxy) string {
 	for _, state := range []string{rejected, "STALE", "SENT", "FETCHED"} {
 		for _, name := range explain.Types {

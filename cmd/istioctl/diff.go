@@ -70,7 +70,7 @@ and 2 when that could not be found out.`,
 	return cmd
 }
 
-// compared is the end of a comparison, as an exit code.
+// compared turns the result of a comparison into an exit code.
 func compared(differs bool, err error) error {
 	switch {
 	case err != nil:
@@ -81,13 +81,13 @@ func compared(differs bool, err error) error {
 	return nil
 }
 
-// Exit codes of diff, which are kubectl's.
+// Exit codes of diff. They are the same as kubectl's.
 const (
 	exitDiffers     = 1
 	exitNotCompared = 2
 )
 
-// diffObjects compares what is stored with what an apply would store.
+// diffObjects compares the stored objects with those that an apply would store.
 func (s *session) diffObjects(ctx context.Context, files fileFlags) (differs bool, err error) {
 	list, err := s.manifests(ctx, files, named("diff"), repeated(diag.Warning))
 	if err != nil {
@@ -133,8 +133,7 @@ func (s *session) diffObject(ctx context.Context, c *client.Client, m manifest) 
 	return s.showDiff(m.Key().Ref().String()+" (stored)", old, m.Key().Ref().String()+" ("+place(m.doc).File+")", next)
 }
 
-// comparable is an object as YAML, without what is of each write and not of its
-// author.
+// comparable returns an object as YAML without the fields that each write sets.
 func comparable(o *schema.Object) ([]byte, error) {
 	if o == nil {
 		return nil, nil
@@ -146,7 +145,7 @@ func comparable(o *schema.Object) ([]byte, error) {
 	return marshalYAML(fields)
 }
 
-// showDiff prints a unified diff, nothing for equal texts.
+// showDiff prints a unified diff. It prints nothing if the texts are equal.
 func (s *session) showDiff(oldName string, old []byte, newName string, next []byte) (differs bool, err error) {
 	_, text, _ := bytes.Cut(diff.Diff(oldName, old, newName, next), []byte("\n")) // Without "diff old new".
 	_, err = s.Stdout.Write(text)

@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// revisionFlag is a revision, or 0 when none was given.
+// revisionFlag is a revision, or 0 if none was given.
 type revisionFlag int64
 
 func (f *revisionFlag) String() string {
@@ -33,9 +33,9 @@ func (f *revisionFlag) Set(text string) error {
 	return nil
 }
 
-// pastFlags say which two states of an object are compared.
+// pastFlags say which two states of an object to compare.
 type pastFlags struct {
-	from, to revisionFlag // to 0 is now
+	from, to revisionFlag // to is 0 for the current state
 }
 
 func (f *pastFlags) add(cmd *cobra.Command) {
@@ -81,8 +81,8 @@ func (s *session) diffPast(ctx context.Context, f pastFlags, files fileFlags, pr
 	return s.showDiff(oldName, old, nextName, next)
 }
 
-// stateAt is an object at a revision as text, and what to call it; that it was not
-// there is no error.
+// stateAt returns an object at a revision as text, and a name for that state. A missing
+// object is not an error.
 func stateAt(versions []store.Version, key schema.Key, revision revisionFlag) (text []byte, name string, err error) {
 	o, name := versions[0].Object, key.Ref().String()+" (now)"
 	if revision > 0 {

@@ -12,7 +12,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// diffProxies compares what proxies are told with what they would be.
+// diffProxies compares the current configuration of proxies with the one that they
+// would have.
 func (s *session) diffProxies(ctx context.Context, files fileFlags) (differs bool, err error) {
 	list, err := s.manifests(ctx, files, named("diff"), repeated(diag.Error))
 	if err != nil {
@@ -24,7 +25,7 @@ func (s *session) diffProxies(ctx context.Context, files fileFlags) (differs boo
 	}
 	found, err := c.Preview(ctx, joined(list), s.namespace)
 	if errors.Is(err, store.ErrOutcomeUnknown) {
-		err = fmt.Errorf("no answer came from %s", s.server) // Nothing would have been done.
+		err = fmt.Errorf("no answer came from %s", s.server) // A preview writes nothing.
 	}
 	if err != nil {
 		return false, s.fail(ctx, err)
@@ -46,7 +47,7 @@ func (s *session) diffProxies(ctx context.Context, files fileFlags) (differs boo
 	return false, unseen(found)
 }
 
-// unseen is why a preview without a change does not say that there would be none.
+// unseen returns why a preview without changes does not prove that there would be none.
 func unseen(found *client.Preview) error {
 	switch {
 	case len(found.Missing) > 0:
@@ -59,7 +60,7 @@ func unseen(found *client.Preview) error {
 	return nil
 }
 
-// joined are the objects as one stream of documents.
+// joined returns the objects as one stream of documents.
 func joined(list []manifest) []byte {
 	var out bytes.Buffer
 	for _, m := range list {
@@ -84,7 +85,7 @@ func (s *session) showChange(c client.ResourceChange) error {
 	return err
 }
 
-// messageText is a message as YAML.
+// messageText returns a message as YAML.
 func messageText(message json.RawMessage) ([]byte, error) {
 	if len(message) == 0 {
 		return nil, nil
@@ -92,7 +93,7 @@ func messageText(message json.RawMessage) ([]byte, error) {
 	return toYAML(message)
 }
 
-// sumUp says, for people, what was compared.
+// sumUp prints, for people, what was compared.
 func (s *session) sumUp(found *client.Preview) {
 	fmt.Fprintf(s.Stderr, "%s would change, of %s, compared with revision %d.\n",
 		count(len(found.Changes)+found.Omitted, "resource"), countProxies(found.Proxies), found.Revision)

@@ -15,9 +15,9 @@ const (
 	dryRunServer = "server"
 )
 
-// dryRunFlag is --dry-run of a verb that knows some of the values. Any other, such as
-// the next argument that a flag without its value takes for it, is refused before all
-// else: no advice about that argument may lose the dry run.
+// dryRunFlag is --dry-run of a verb that accepts some of the values. It refuses any
+// other value before everything else, such as the next argument after a flag without a
+// value. An error about that argument could lead the user to drop the dry run.
 type dryRunFlag struct {
 	value   *string
 	allowed []string

@@ -80,11 +80,11 @@ type edit struct {
 	*session
 	client *client.Client
 	key    schema.Key
-	text   []byte // what is to be edited
-	reason string // what is said on top
+	text   []byte // the text to edit
+	reason string // the comment at its top
 }
 
-// run opens the editor until what comes of it is stored; nil for no change.
+// run opens the editor until its result is stored. It returns nil if nothing changed.
 func (e *edit) run(ctx context.Context) (*schema.Object, error) {
 	refused := false
 	for {
@@ -111,7 +111,7 @@ func (e *edit) run(ctx context.Context) (*schema.Object, error) {
 	}
 }
 
-// cancel says that nothing changes, and keeps what was refused.
+// cancel reports that nothing changes, and saves text that was refused.
 func (e *edit) cancel(refused bool) error {
 	if !refused {
 		fmt.Fprintln(e.Stderr, "nothing was changed")
@@ -129,7 +129,7 @@ func (e *edit) cancel(refused bool) error {
 	return fmt.Errorf("nothing was changed; what you wrote is in %s. %s", kept.Name(), first)
 }
 
-// store replaces the object by a text, which is for the version that it names.
+// store replaces the object by a text, for the version that the text names.
 func (e *edit) store(ctx context.Context, text []byte) (*schema.Object, error) {
 	o, problems := schema.Decode(text, schema.Options{Namespace: e.key.Namespace})
 	if err := problems.Err(); err != nil || o == nil {
@@ -142,8 +142,8 @@ func (e *edit) store(ctx context.Context, text []byte) (*schema.Object, error) {
 	return e.client.UpdateText(ctx, client.Text{Kind: o.Kind, Namespace: e.key.Namespace, Name: e.key.Name, Body: text})
 }
 
-// rebase shows what somebody else made of the object, and lets the text replace
-// that.
+// rebase shows the newest state of the object and puts its version into the text, so
+// that the text can replace it.
 func (e *edit) rebase(ctx context.Context) {
 	newest, err := e.client.Get(ctx, e.key, store.ReadOptions{})
 	if err != nil {
@@ -163,7 +163,7 @@ func (e *edit) rebase(ctx context.Context) {
 	e.text = []byte(strings.Join(lines, ""))
 }
 
-// open has a person edit a text.
+// open opens the text in the user's editor and returns the result.
 func (e *edit) open(ctx context.Context, text []byte) ([]byte, error) {
 	file, err := os.CreateTemp("", "istioctl-edit-*.yaml")
 	if err != nil {
@@ -175,7 +175,7 @@ func (e *edit) open(ctx context.Context, text []byte) ([]byte, error) {
 		return nil, err
 	}
 	editor := cmp.Or(e.Getenv("ISTIOCTL_EDITOR"), e.Getenv("EDITOR"), "vi")
-	// As git does it: the words of the variable are a command line.
+	// As in git, the words of the variable are a command line.
 	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, editor, file.Name())
 	// The editor draws on the terminal itself.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Stdin, e.outside.Stdout, e.outside.Stderr
@@ -185,7 +185,7 @@ func (e *edit) open(ctx context.Context, text []byte) ([]byte, error) {
 	return os.ReadFile(file.Name())
 }
 
-// comment is a text as lines of a comment.
+// comment returns a text as comment lines.
 func comment(text string) []byte {
 	var out bytes.Buffer
 	for line := range strings.Lines(strings.TrimSpace(text)) {
@@ -194,8 +194,8 @@ func comment(text string) []byte {
 	return out.Bytes()
 }
 
-// uncommented is a text without the lines that are comments as a whole. A block of
-// text keeps those that are indented.
+// uncommented returns a text without comment lines. Indented comments stay, because
+// they may be a part of a text block.
 func uncommented(text []byte) []byte {
 	var out bytes.Buffer
 	for line := range bytes.Lines(text) {

@@ -11,8 +11,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// explain turns an error of the client into a sentence that says what to do.
-// The object's name is left to the caller, who has just written it.
+// explain turns an error of the client into a sentence that says what to do. It omits
+// the object's name, which the caller has just printed.
 func (s *session) explain(ctx context.Context, err error) string {
 	if cause := context.Cause(ctx); cause != nil {
 		if errors.Is(cause, context.Canceled) {
@@ -36,7 +36,7 @@ func (s *session) explain(ctx context.Context, err error) string {
 	return reason(err)
 }
 
-// reason is an error without the key of the object it is about.
+// reason returns the text of an error without the key of its object.
 func reason(err error) string {
 	var e *store.Error
 	if !errors.As(err, &e) {
@@ -47,7 +47,7 @@ func reason(err error) string {
 	return short.Error()
 }
 
-// fail is explain for a verb that reads: an error to return.
+// fail returns the explained error, for verbs that read.
 func (s *session) fail(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

@@ -105,7 +105,7 @@ func ofNamespace(namespace string) string {
 	return " of namespace " + namespace
 }
 
-// exported leaves out what cannot be applied, and says so.
+// exported leaves out objects that cannot be applied, and reports them.
 func (s *session) exported(objects []*schema.Object, secrets bool) []*schema.Object {
 	var withKeys, deleted int
 	var out []*schema.Object
@@ -128,18 +128,18 @@ func (s *session) exported(objects []*schema.Object, secrets bool) []*schema.Obj
 	return out
 }
 
-// hasKey tells a Secret with a private key, for which the server shows a mark.
+// hasKey reports whether an object is a Secret with a private key, for which the server
+// shows a mark.
 func hasKey(o *schema.Object) bool {
 	spec, err := o.Spec()
 	secret, ok := spec.(*schema.Secret)
 	return err == nil && ok && !secret.PrivateKey.None()
 }
 
-// exportedFirst are the kinds that others refer to; all others follow.
+// exportedFirst lists the kinds that others refer to. All other kinds follow them.
 var exportedFirst = []string{"ServiceEntry", "WorkloadEntry", "Secret", "Gateway", "DestinationRule", "DestinationPolicy"}
 
-// exportOrder puts what others refer to first, and orders by kind, namespace and
-// name.
+// exportOrder sorts referenced kinds first, then by kind, namespace and name.
 func exportOrder(objects []*schema.Object) {
 	rank := make(map[string]int)
 	for i, kind := range schema.Kinds() {
@@ -157,7 +157,7 @@ func exportOrder(objects []*schema.Object) {
 	})
 }
 
-// exportText is an object without what a server sets.
+// exportText returns an object without the fields that a server sets.
 func exportText(o *schema.Object) ([]byte, error) {
 	bare, err := o.WithMeta(metav1.ObjectMeta{
 		Namespace: o.Meta.Namespace, Name: o.Meta.Name,
@@ -174,7 +174,7 @@ func exportText(o *schema.Object) ([]byte, error) {
 	return text, nil
 }
 
-// exportFile is all objects as one text.
+// exportFile returns all objects as one text.
 func exportFile(objects []*schema.Object) ([]byte, error) {
 	var file bytes.Buffer
 	for i, o := range objects {

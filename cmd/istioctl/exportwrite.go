@@ -16,10 +16,10 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// exportMode is for files without private keys, before the umask.
+// exportMode is the mode of files without private keys, before the umask.
 const exportMode = 0o644
 
-// writeExport writes the objects of a namespace, "" for all, where -o says.
+// writeExport writes the objects of a namespace, "" for all, to the target of -o.
 func (s *session) writeExport(output, namespace string, objects []*schema.Object) error {
 	if isFolder(output) {
 		if err := checkExportNames(objects); err != nil {
@@ -48,8 +48,8 @@ func isFolder(output string) bool {
 	return err == nil && info.IsDir()
 }
 
-// exportFolder writes a file an object. One that is as it was is not touched, and
-// nothing is touched outside the folder.
+// exportFolder writes one file per object. It leaves unchanged files alone, and touches
+// nothing outside the folder.
 func (s *session) exportFolder(folder, namespace string, objects []*schema.Object) error {
 	defer s.clearProgress()
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -64,7 +64,7 @@ func (s *session) exportFolder(folder, namespace string, objects []*schema.Objec
 	for _, o := range objects {
 		keep[exportName(o)] = true
 	}
-	// First, as one folder may be a link to another one that is written.
+	// Remove first, because one folder may be a link to another one that is written.
 	if err := removeOthers(root, namespace, keep); err != nil {
 		return err
 	}
@@ -81,12 +81,12 @@ func (s *session) exportFolder(folder, namespace string, objects []*schema.Objec
 	return nil
 }
 
-// exportName is the file of an object below the folder, with slashes.
+// exportName returns the path of an object's file below the folder, with slashes.
 func exportName(o *schema.Object) string {
 	return path.Join(o.Meta.Namespace, o.Kind.Plural, o.Meta.Name+".yaml")
 }
 
-// checkExportNames refuses what no object is called: files are named by it.
+// checkExportNames refuses invalid object names, because they become file names.
 func checkExportNames(objects []*schema.Object) error {
 	for _, o := range objects {
 		wrong := validation.IsDNS1123Label(o.Meta.Namespace)
@@ -99,7 +99,7 @@ func checkExportNames(objects []*schema.Object) error {
 }
 
 func writeChanged(root *os.Root, name string, text []byte) error {
-	// A named pipe would be waited for.
+	// Only regular files are read: reading a named pipe would block.
 	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
 		if before, err := root.ReadFile(name); err == nil && slices.Equal(before, text) {
 			return nil
@@ -111,8 +111,8 @@ func writeChanged(root *os.Root, name string, text []byte) error {
 	return wholefile.WriteIn(root, name, exportMode, wholefile.Text(text))
 }
 
-// removeOthers takes the files away that an export has written and would not
-// keep now. All else in the folder is somebody else's.
+// removeOthers removes the files that an export has written and would not write now.
+// It leaves everything else in the folder alone.
 func removeOthers(root *os.Root, namespace string, keep map[string]bool) error {
 	namespace = globSafe(namespace)
 	if namespace == "" {
@@ -134,8 +134,8 @@ func removeOthers(root *os.Root, namespace string, keep map[string]bool) error {
 	return errors.Join(failed...)
 }
 
-// isFileOrLink reports whether an export, or somebody in place of one, may have
-// written what has the name: it writes no device, named pipe or folder.
+// isFileOrLink reports whether name is a file or link, so that an export, or a person,
+// may have written it. An export writes no devices, named pipes or folders.
 func isFileOrLink(root *os.Root, name string) bool {
 	info, err := root.Lstat(name)
 	return err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0)

@@ -46,19 +46,19 @@ schemas by which objects are checked. No server is asked.`,
 	return cmd
 }
 
-// field is a part of a kind in OpenAPI's words.
+// field is a part of a kind, with its OpenAPI schema.
 type field struct {
 	name     string
 	schema   map[string]any
 	required bool
 }
 
-// whole is a kind as one field.
+// whole returns a kind as one field.
 func whole(kind *schema.Kind) field {
 	return field{name: kind.Kind, schema: kind.ObjectOpenAPI()}
 }
 
-// fieldAt is the field at a path; lists and maps are passed through.
+// fieldAt returns the field at a path, which omits the items of lists and maps.
 func fieldAt(kind *schema.Kind, path []string) (field, error) {
 	f := whole(kind)
 	for i, name := range path {
@@ -80,8 +80,8 @@ func fieldAt(kind *schema.Kind, path []string) (field, error) {
 	return f, nil
 }
 
-// inside is the schema whose fields a person means: that of the items of a list,
-// or of the values of a map.
+// inside returns the schema that has the fields: that of a list's items or a map's
+// values.
 func (f field) inside() map[string]any {
 	s := f.schema
 	for {
@@ -95,7 +95,7 @@ func (f field) inside() map[string]any {
 	}
 }
 
-// fields by name.
+// fields returns the fields below f, sorted by name.
 func (f field) fields() (out []field) {
 	inside := f.inside()
 	properties, _ := inside["properties"].(map[string]any)
@@ -107,7 +107,7 @@ func (f field) fields() (out []field) {
 	return out
 }
 
-// typeOf is a type in the words of kubectl.
+// typeOf returns the type of a schema in kubectl's terms.
 func typeOf(s map[string]any) string {
 	if items, ok := s["items"].(map[string]any); ok {
 		return "[]" + typeOf(items)
@@ -156,10 +156,10 @@ func showNames(w io.Writer, fields []field, indent string) {
 	}
 }
 
-// textWidth is that of lines of text for people.
+// textWidth is the width of text lines for people.
 const textWidth = 80
 
-// wrapped is the description and the allowed values of a schema, in lines.
+// wrapped returns the description and the allowed values of a schema, wrapped.
 func wrapped(s map[string]any, indent string) string {
 	text, _ := s["description"].(string)
 	if names, ok := s["enum"].([]string); ok {

@@ -16,12 +16,12 @@ type follower struct {
 	source   store.Reader
 	selector selector
 	display
-	// statuses tells how the objects stand until ctx ends or its stream does.
+	// statuses reports the states of the objects until ctx or its stream ends.
 	statuses func(ctx context.Context, tell func(client.Stated)) error
 }
 
-// run goes on until ctx ends, which is how a watch is meant to end, or until
-// something cannot be shown.
+// run continues until ctx ends, which is the normal end of a watch, or until output
+// fails.
 func (f *follower) run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -42,13 +42,13 @@ func (f *follower) run(ctx context.Context) error {
 	if f.status != nil {
 		beside.Go(func() { f.followStatuses(ctx, func(o client.Stated) { show(func() error { return f.status(o) }) }) })
 	}
-	_ = view.Run(ctx) // It is the context's error, nothing else ends it.
+	_ = view.Run(ctx) // The error is that of ctx, because nothing else ends Run.
 	beside.Wait()
 	return broken
 }
 
-// statusPause is the time after which a stream of statuses that has ended is begun
-// again. That the connection is lost tells the watch of the objects.
+// statusPause is the delay before an ended stream of statuses starts again. A lost
+// connection is reported by the watch of the objects.
 const statusPause = time.Second
 
 func (f *follower) followStatuses(ctx context.Context, tell func(client.Stated)) {

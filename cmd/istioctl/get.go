@@ -23,7 +23,7 @@ type getFlags struct {
 	rows          rowFlags
 }
 
-// rowFlags are what a person may ask of a table beside its columns.
+// rowFlags are the options for a table's rows besides its columns.
 type rowFlags struct {
 	noHeaders  bool
 	showLabels bool
@@ -112,16 +112,16 @@ func runGet(ctx context.Context, s *session, flags getFlags, args []string) erro
 	return errors.Join(s.show(q, flags, objects), err)
 }
 
-// query is what a verb that reads asks for.
+// query is the request of a verb that reads.
 type query struct {
 	selection
-	namespace string // "" means all
+	namespace string // "" for all
 	selected  selector
-	revision  int64 // at which objects are asked for by name; 0 is now
+	revision  int64 // of objects by name; 0 for now
 	chunk     chunkSize
 }
 
-// what is listed if there are no names.
+// what returns the selection to list if there are no names.
 func (q query) what() client.Selection { return q.selected.among(q.kinds, q.namespace) }
 
 func (s *session) query(output string, selector selectorFlags, allNamespaces bool, args []string) (query, error) {
@@ -148,8 +148,8 @@ func (s *session) query(output string, selector selectorFlags, allNamespaces boo
 	return q, nil
 }
 
-// run asks the server. Names that do not exist are reported and the rest is
-// returned, with errReported.
+// run asks the server. It reports names that do not exist, and returns the rest with
+// errReported.
 func (q query) run(ctx context.Context, s *session, c *client.Client) ([]client.Stated, error) {
 	if len(q.targets) > 0 {
 		return q.byName(ctx, s, c)
@@ -199,8 +199,7 @@ func (s *session) nowhere(q query, found map[string]bool) (missing error) {
 	return missing
 }
 
-// reached refuses a revision of the future: what is shown of it would be the
-// present.
+// reached refuses a revision in the future, which would show the present state.
 func reached(ctx context.Context, c *client.Client, revision int64) error {
 	if revision == 0 {
 		return nil
@@ -212,7 +211,7 @@ func reached(ctx context.Context, c *client.Client, revision int64) error {
 	return err
 }
 
-// one is an object now, or as it was.
+// one returns an object as it is or was.
 func (q query) one(ctx context.Context, c *client.Client, t target) (client.Stated, error) {
 	key := t.in(q.namespace)
 	if q.revision == 0 {
@@ -222,7 +221,7 @@ func (q query) one(ctx context.Context, c *client.Client, t target) (client.Stat
 	return client.Stated{Object: o}, err
 }
 
-// then says why an object is not found in the past.
+// then explains why an object was not found in the past.
 func (q query) then(err error) string {
 	if q.revision == 0 {
 		return ""
@@ -230,12 +229,12 @@ func (q query) then(err error) string {
 	return fmt.Sprintf(" at revision %d: %s", q.revision, reason(err))
 }
 
-// show prints what was found; that nothing was, is no failure.
+// show prints the objects found. An empty result is not an error.
 func (s *session) show(q query, flags getFlags, objects []client.Stated) error {
 	alone := len(q.targets) == 1
 	switch {
 	case len(objects) == 0 && len(q.targets) > 0:
-		return nil // Each was reported.
+		return nil // Each missing object was reported.
 	case len(objects) == 0 && isTable(flags.output):
 		fmt.Fprintln(s.Stderr, q.nothing(q.namespace))
 		return nil
@@ -252,7 +251,7 @@ func (s *session) show(q query, flags getFlags, objects []client.Stated) error {
 	return printObjects(s.Stdout, p, objects, alone)
 }
 
-// showTables prints one table a kind.
+// showTables prints one table per kind.
 func (s *session) showTables(q query, flags getFlags, objects []client.Stated) error {
 	style := tableStyle{
 		wide: flags.output == formatWide, namespaces: q.namespace == "", kinds: len(q.kinds) > 1,

@@ -85,8 +85,8 @@ func runHistory(ctx context.Context, s *session, output string, key schema.Key) 
 	return s.showHistory(entries, output == formatWide)
 }
 
-// versions are those of an object that the server knows; that there are none is
-// an error.
+// versions returns the versions of an object that the server knows. It returns an error
+// if there are none.
 func (s *session) versions(ctx context.Context, c *client.Client, key schema.Key) ([]store.Version, error) {
 	versions, err := c.History(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -101,11 +101,11 @@ type entry struct {
 	Revision    int64      `json:"revision"`
 	Generation  int64      `json:"generation,omitempty"`
 	Time        *time.Time `json:"time,omitempty"`
-	Verb        store.Verb `json:"verb,omitempty"` // and what follows: "" when what began it is not known
+	Verb        store.Verb `json:"verb,omitempty"` // this and the next three are "" if the write is unknown
 	User        string     `json:"user,omitempty"`
 	Program     string     `json:"program,omitempty"`
 	Transaction string     `json:"transaction,omitempty"`
-	// Changed is which fields differ from the version before, if there was one.
+	// Changed lists the fields that differ from the version before, if there was one.
 	Changed []string `json:"changed,omitempty"`
 	// Object is nil after a delete, and where the server has Lost the state.
 	Object json.RawMessage `json:"object,omitempty"`
@@ -139,7 +139,7 @@ func entriesOf(versions []store.Version) ([]entry, error) {
 	return entries, nil
 }
 
-// unknown is said of what the server has forgotten.
+// unknown is the text for what the server has forgotten.
 const unknown = "<unknown>"
 
 func (s *session) showHistory(entries []entry, wide bool) error {
@@ -166,8 +166,8 @@ func (e entry) verb() string    { return cmp.Or(string(e.Verb), unknown) }
 func (e entry) who() string     { return cmp.Or(printable(e.User), unknown) }
 func (e entry) program() string { return cmp.Or(printable(e.Program), unknown) }
 
-// transactionDigits tell transactions apart: those at the end of a UUID are
-// random, those at its beginning are the time.
+// transactionDigits is the number of digits that identify a transaction. They are at
+// the end of its UUID, which is random; the beginning is the time.
 const transactionDigits = 8
 
 func (e entry) transaction(wide bool) string {
@@ -178,7 +178,8 @@ func (e entry) transaction(wide bool) string {
 	return id
 }
 
-// changed are the fields that differ; a create and a delete concern all of them.
+// changed returns the fields that differ, none for a create or delete, which concerns
+// all fields.
 func (e entry) changed(all bool) string {
 	switch {
 	case len(e.Changed) > 0:

@@ -17,10 +17,10 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// maxInput bounds one file, answer of a URL, or standard input.
+// maxInput bounds the size of one file, HTTP response or standard input.
 const maxInput = 64 << 20
 
-// fileFlags say where objects are read from.
+// fileFlags say where to read objects from.
 type fileFlags struct {
 	names     []string
 	recursive bool
@@ -33,7 +33,7 @@ func (f *fileFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 }
 
-// required is the check of verbs that take their objects from files only.
+// required checks the flags of verbs that take objects only from files.
 func (f *fileFlags) required() error {
 	if len(f.names) == 0 {
 		return usagef("say what to read with -f FILE (a file, folder, URL, or - for standard input)")
@@ -45,8 +45,8 @@ func (f *fileFlags) noObjects() error {
 	return fmt.Errorf("no objects in %s", strings.Join(f.names, ", "))
 }
 
-// documents reads all that the flags name, in order, before it reports
-// everything that could not be read.
+// documents reads everything that the flags name, in order, and then reports everything
+// that could not be read.
 func (s *session) documents(ctx context.Context, f fileFlags) ([]schema.Document, error) {
 	var docs []schema.Document
 	var failed []error
@@ -98,15 +98,15 @@ func (s *session) fetch(ctx context.Context, url string) ([]schema.Document, err
 	return split(resp.Body, url)
 }
 
-// folder reads the YAML and JSON files of a folder in the order of their names.
-// Names that begin with a dot belong to editors and other programs.
+// folder reads the YAML and JSON files of a folder, sorted by name. It skips names that
+// begin with a dot, which belong to editors and other programs.
 func folder(root string, recursive bool) ([]schema.Document, error) {
 	var docs []schema.Document
 	var failed []error
 	files := 0
 	walked := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
-		case err != nil: // The others may be readable.
+		case err != nil: // The other files may be readable.
 			failed = append(failed, err)
 			return nil
 		case path == root:

@@ -14,8 +14,8 @@ import (
 	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
-// newJSONPath prints what a template such as {.items[*].metadata.name} finds,
-// and a new line.
+// newJSONPath returns a printer of what a template such as {.items[*].metadata.name}
+// finds, followed by a newline.
 func newJSONPath(template string) (printers.ResourcePrinter, error) {
 	if template == "" {
 		return nil, usagef("-o jsonpath= needs a template, such as jsonpath={.metadata.name}")
@@ -29,8 +29,8 @@ func newJSONPath(template string) (printers.ResourcePrinter, error) {
 	return linePrinter{p}, nil
 }
 
-// linePrinter ends what another printer prints with a new line: a template
-// rarely does.
+// linePrinter adds a newline after another printer's output, because templates rarely
+// have one.
 type linePrinter struct{ printers.ResourcePrinter }
 
 func (l linePrinter) PrintObj(obj runtime.Object, w io.Writer) error {
@@ -44,8 +44,7 @@ func (l linePrinter) PrintObj(obj runtime.Object, w io.Writer) error {
 
 var barePath = regexp.MustCompile(`^(?:\{\.?([^{}]+)\}|\.?([^{}]+))$`)
 
-// relaxed allows a path to be written without braces and leading dot, as
-// kubectl does.
+// relaxed completes a path without braces or a leading dot, as kubectl does.
 func relaxed(path string) string {
 	if m := barePath.FindStringSubmatch(path); m != nil {
 		return "{." + m[1] + m[2] + "}"

@@ -14,16 +14,16 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// manifest is one checked object and where it came from.
+// manifest is one checked object and its origin.
 type manifest struct {
 	*schema.Object
 	doc schema.Document
-	// whole: the document is this object, and not a List that it is in.
+	// whole is true if the document is this object, and not a List that contains it.
 	whole bool
 }
 
-// text is what is sent: the author's own document, or the object alone when it
-// was one of a List.
+// text returns what is sent: the author's document, or only the object if it was in a
+// List.
 func (m manifest) text() client.Text {
 	t := client.Text{Kind: m.Kind, Namespace: m.Meta.Namespace, Name: m.Meta.Name}
 	if m.whole {
@@ -34,14 +34,14 @@ func (m manifest) text() client.Text {
 	return t
 }
 
-// isWhole tells a document with one object from a List of one.
+// isWhole distinguishes a document with one object from a List of one.
 func isWhole(doc schema.Document, objects []*schema.Object) bool {
 	var head metav1.TypeMeta
 	return len(objects) == 1 && yaml.Unmarshal(doc.Text, &head) == nil && head.Kind == objects[0].Kind.Kind
 }
 
-// manifests reads and checks all files. Any error, in any of them, is reported
-// with all others and means that nothing may be sent; warnings are printed.
+// manifests reads and checks all files. If there are errors in any of them, it returns
+// them together, and nothing may be sent. It prints warnings.
 func (s *session) manifests(ctx context.Context, f fileFlags, preconditions ...precondition) ([]manifest, error) {
 	docs, err := s.documents(ctx, f)
 	if err != nil {
@@ -91,7 +91,7 @@ func (m manifest) problem(severity diag.Severity, reason diag.Reason, field, mes
 	}
 }
 
-// misplaced finds an object that says another namespace than the command line.
+// misplaced finds an object whose namespace is not that of the command line.
 func (s *session) misplaced(m manifest) diag.List {
 	if !s.namespaceGiven || m.Meta.Namespace == s.namespace {
 		return nil
@@ -104,16 +104,16 @@ func place(doc schema.Document) *diag.Position {
 	return &diag.Position{File: doc.File, Line: doc.Line, Column: 1}
 }
 
-// referencedFirst puts objects before those that may refer to them, and keeps the
-// order of the files otherwise. So the warnings about a write judge references
-// against all files. Deleting goes the other way round.
+// referencedFirst moves objects before those that may refer to them, and otherwise
+// keeps the order of the files. So the warnings about a write check references against
+// all files. Deletes use the opposite order.
 func referencedFirst(list []manifest) {
 	slices.SortStableFunc(list, func(a, b manifest) int {
 		return schema.ReferenceRank(a.Object) - schema.ReferenceRank(b.Object)
 	})
 }
 
-// count is "1 error", "2 errors".
+// count returns "1 error", "2 errors".
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -16,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// meshFlags say what takes the place of a server.
+// meshFlags name the files that replace a server.
 type meshFlags struct {
 	files      fileFlags
 	meshConfig string
@@ -33,7 +33,7 @@ func (f *meshFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("mesh-config", "yaml", "yml")
 }
 
-// check refuses what has no effect.
+// check refuses flags that have no effect.
 func (f *meshFlags) check(cmd *cobra.Command) error {
 	for _, name := range []string{"mesh-config", "domain", "recursive"} {
 		if !f.offline() && cmd.Flags().Changed(name) {
@@ -43,10 +43,10 @@ func (f *meshFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// offline: files take the place of the server.
+// offline reports whether files replace the server.
 func (f *meshFlags) offline() bool { return len(f.files.names) > 0 }
 
-// snapshot is the mesh of the files alone. They are checked as by any verb.
+// snapshot returns the mesh of the files alone. The files are checked as by any verb.
 func (f *meshFlags) snapshot(ctx context.Context, s *session) (*mesh.Snapshot, []*schema.Object, error) {
 	settings, err := f.settings(s)
 	if err != nil {
@@ -63,7 +63,8 @@ func (f *meshFlags) snapshot(ctx context.Context, s *session) (*mesh.Snapshot, [
 	return mesh.NewSnapshot(0, settings, objects).WithFiles(secretFiles(settings)), objects, nil
 }
 
-// secretFiles are those that the settings name, as this machine has them.
+// secretFiles returns the secrets that the settings name, from the files on this
+// machine.
 func secretFiles(settings *mesh.Settings) *mesh.FileSecrets {
 	all := map[string]mesh.FileSecret{}
 	for name, files := range settings.SecretFiles {
@@ -72,7 +73,7 @@ func secretFiles(settings *mesh.Settings) *mesh.FileSecrets {
 	return mesh.NewFileSecrets(all)
 }
 
-// proxyFlags say which proxy is asked about, and what takes the place of a server.
+// proxyFlags name a proxy and the files that replace a server.
 type proxyFlags struct {
 	meshFlags
 	labels map[string]string
@@ -83,8 +84,8 @@ func (f *proxyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringToStringVar(&f.labels, "labels", nil, "labels of the workload, such as istio=ingressgateway, of a proxy that the server does not know")
 }
 
-// compile is a proxy's configuration by the files alone. What the objects ask for
-// and cannot have is said.
+// compile returns a proxy's configuration according to the files alone. It reports what
+// the objects ask for and cannot have.
 func (f *proxyFlags) compile(ctx context.Context, s *session, node string) (explain.Proxy, error) {
 	none := explain.Proxy{}
 	proxy, err := f.identity(node)

@@ -18,8 +18,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Output formats that have no parameter. The table is for people and what
-// verbs that read show when nothing is asked for.
+// Output formats without a parameter. The table is for people and is the default of
+// verbs that read.
 const (
 	formatTable = "table"
 	formatWide  = "wide"
@@ -41,7 +41,7 @@ func addOutput(cmd *cobra.Command, value *string, formats []string) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoSpace))
 }
 
-// checkOutput refuses a format before anything is done.
+// checkOutput refuses an unknown format before anything is done.
 func checkOutput(format string, formats []string) error {
 	if format == "" {
 		return nil
@@ -62,8 +62,8 @@ func isTable(format string) bool {
 	return format == "" || format == formatTable || format == formatWide
 }
 
-// objectPrinter prints whole objects, in any format but the tables. As in kubectl,
-// YAML and JSON leave out who owns which field.
+// objectPrinter returns a printer of whole objects in any format except tables. As in
+// kubectl, YAML and JSON omit managedFields.
 func objectPrinter(format string) (printers.ResourcePrinter, error) {
 	name, parameter, _ := strings.Cut(format, "=")
 	switch name {
@@ -90,18 +90,18 @@ func (s *session) encode(format string, document any) error {
 	return err
 }
 
-// encode is a value that is no object, as JSON or YAML.
+// encode returns a value that is not an object as JSON or YAML.
 func encode(format string, v any) (string, error) {
 	if format == formatYAML {
 		text, err := marshalYAML(v)
 		return string(text), err
 	}
 	text, err := json.MarshalIndent(v, "", "  ")
-	// Bytes that are not UTF-8, as a raw message may have them, decode to this.
+	// Invalid UTF-8, which a raw message may contain, decodes to this character.
 	return strings.ToValidUTF8(string(text), "\ufffd") + "\n", err
 }
 
-// generic is an object as the printers know it.
+// generic returns an object in the form that the printers accept.
 func generic(o *schema.Object) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(o.JSON()); err != nil {
@@ -110,7 +110,7 @@ func generic(o *schema.Object) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// genericStated has the status beside.
+// genericStated is like generic, with the status.
 func genericStated(o client.Stated) (*unstructured.Unstructured, error) {
 	u, err := generic(o.Object)
 	if err != nil || len(o.Raw) == 0 {
@@ -124,7 +124,7 @@ func genericStated(o client.Stated) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// genericList is several objects as one, as in kubectl: a v1 List.
+// genericList returns several objects as a v1 List, as in kubectl.
 func genericList(objects []client.Stated) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},
@@ -139,7 +139,7 @@ func genericList(objects []client.Stated) (*unstructured.UnstructuredList, error
 	return list, nil
 }
 
-// printObjects prints one object alone, or any number of them as a List.
+// printObjects prints a single object, or any number of them as a List.
 func printObjects(w io.Writer, p printers.ResourcePrinter, objects []client.Stated, alone bool) error {
 	if alone {
 		u, err := genericStated(objects[0])
@@ -163,8 +163,8 @@ func printObject(w io.Writer, p printers.ResourcePrinter, o *schema.Object) erro
 	return p.PrintObj(u, w)
 }
 
-// printEvent prints a change as a document of its own, {type, object}, or the
-// object alone in formats that cannot say more.
+// printEvent prints a change as a document {type, object}. Formats that cannot express
+// that print the object alone.
 func printEvent(w io.Writer, format string, p printers.ResourcePrinter, e store.Event) error {
 	u, err := generic(e.Object)
 	if err != nil {

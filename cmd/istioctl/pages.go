@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// pageSize is how many objects are asked for at once, as by kubectl.
+	// pageSize is the number of objects in a request, as in kubectl.
 	pageSize = 500
-	// listTries is how often a list in pages is begun whose revision the server
-	// forgets before the last page is read.
+	// listTries is how often a paged list is started, if the server forgets its
+	// revision before the last page is read.
 	listTries = 5
 )
 
-// chunkSize is how many objects a person wants to be asked for at once.
+// chunkSize is the number of objects per request that the user asked for.
 type chunkSize int64
 
 func (n *chunkSize) add(cmd *cobra.Command) {
@@ -33,8 +33,8 @@ func (n chunkSize) check() error {
 	return nil
 }
 
-// list reads in pages what is selected, all of it at one revision. If the server
-// forgets that revision in between too often, it is asked for all at once.
+// list reads the selection in pages, all of it at one revision. If the server forgets
+// that revision too often in between, list reads everything in one request.
 func (s *session) list(ctx context.Context, c *client.Client, what client.Selection, size chunkSize) (list *client.StatedList, err error) {
 	for range listTries {
 		list, err = s.pages(ctx, c, what, size)

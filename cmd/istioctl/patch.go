@@ -17,7 +17,7 @@ import (
 
 const patched outcome = "patched"
 
-// patchTypes are the words of --type.
+// patchTypes maps the values of --type.
 var patchTypes = map[string]types.PatchType{"merge": types.MergePatchType, "json": types.JSONPatchType}
 
 type patchFlags struct {
@@ -95,7 +95,7 @@ func patchStep(c *client.Client, named *schema.Object, kind types.PatchType, pat
 	}}
 }
 
-// read is the patch as JSON.
+// read returns the patch as JSON.
 func (f patchFlags) read() ([]byte, error) {
 	if (f.text == "") == (f.file == "") {
 		return nil, usagef("say the patch with -p or --patch-file")

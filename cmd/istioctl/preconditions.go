@@ -7,12 +7,12 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// precondition is what a verb asks of its objects beside that each is a good one: it
-// returns what does not meet it.
+// precondition is a verb's requirement on its objects, besides validity. It returns a
+// problem for each violation.
 type precondition func([]manifest) diag.List
 
-// repeated finds objects that are given twice: an error within a file. Among
-// alternatives in a folder it may be meant, and the verb says what it is then.
+// repeated finds objects that are given twice. Within one file that is an error. In a
+// folder of alternatives it may be intended, so the verb sets the severity.
 func repeated(elsewhere diag.Severity) precondition {
 	return func(list []manifest) diag.List {
 		var out diag.List
@@ -32,7 +32,8 @@ func repeated(elsewhere diag.Severity) precondition {
 	}
 }
 
-// versioned finds copies of what is stored: a new object has no version yet.
+// versioned finds objects with a version: they are copies of stored ones, because a new
+// object has no version yet.
 func versioned(list []manifest) diag.List {
 	var out diag.List
 	for _, m := range list {
@@ -44,8 +45,8 @@ func versioned(list []manifest) diag.List {
 	return out
 }
 
-// named refuses objects that have only a generateName: they can be created, but
-// nothing that exists can be meant by them.
+// named refuses objects that have only a generateName. They can be created, but do not
+// identify an existing object.
 func named(verb string) precondition {
 	return func(list []manifest) diag.List {
 		var out diag.List

@@ -69,13 +69,12 @@ func runProblems(ctx context.Context, s *session, output string, args []string) 
 		return s.fail(ctx, missing)
 	}
 	if missing != nil && len(found.Problems) == 0 {
-		return missing // That there are no problems of it would say that it is there.
+		return missing // An empty list would suggest that the missing object exists.
 	}
 	return errors.Join(s.showFound(found, output), missing)
 }
 
-// missing reports the objects that were named and are not there. One with a
-// problem is.
+// missing reports named objects that do not exist. An object with a problem exists.
 func (s *session) missing(ctx context.Context, c *client.Client, args []string, found diag.List) error {
 	if len(args) == 0 {
 		return nil
@@ -111,7 +110,7 @@ func (s *session) exists(ctx context.Context, c *client.Client, t target) (bool,
 	return err == nil && len(list.Items) > 0, err
 }
 
-// problemFilter tells the objects that the arguments mean.
+// problemFilter returns a filter for the objects that the arguments name.
 func (s *session) problemFilter(args []string) (func(diag.Ref) bool, error) {
 	here := func(r diag.Ref) bool { return !s.namespaceGiven || r.Namespace == s.namespace }
 	if len(args) == 0 {
@@ -126,7 +125,7 @@ func (s *session) problemFilter(args []string) (func(diag.Ref) bool, error) {
 	}, err
 }
 
-// at tells a revision, if there is one.
+// at returns the text for a revision, if there is one.
 func at(revision int64) string {
 	if revision == 0 {
 		return ""
@@ -134,7 +133,7 @@ func at(revision int64) string {
 	return fmt.Sprintf(" at revision %d", revision)
 }
 
-// subject is the object of a problem, or the place of a text that has none in it.
+// subject returns the object of a problem, or the position in a text without objects.
 func subject(p diag.Problem) string {
 	if p.Object == (diag.Ref{}) && p.Position != nil {
 		return terminal.Line(p.Position.String())

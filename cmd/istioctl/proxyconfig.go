@@ -14,7 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/explain"
 )
 
-// configTypes are what a proxy's configuration consists of.
+// configTypes are the parts of a proxy's configuration that can be shown.
 var configTypes = append(slices.Clone(explain.Types), "all")
 
 func newProxyConfig(s *session) *cobra.Command {
@@ -102,7 +102,7 @@ func runProxyConfig(ctx context.Context, s *session, f *proxyFlags, configType, 
 	return s.showSummary(summary, configType)
 }
 
-// summary is the proxy's configuration by the files, or else by the server.
+// summary returns the proxy's configuration from the files, or else from the server.
 func (f *proxyFlags) summary(ctx context.Context, s *session, proxy, configType string) (*explain.Summary, error) {
 	if f.offline() {
 		p, err := f.compile(ctx, s, proxy)
@@ -127,7 +127,7 @@ func (f *proxyFlags) summary(ctx context.Context, s *session, proxy, configType 
 	return found, nil
 }
 
-// showSummary prints one of its tables, or all of them.
+// showSummary prints one table of the summary, or all of them.
 func (s *session) showSummary(all *explain.Summary, configType string) error {
 	shows := map[string]func() error{
 		"clusters":  func() error { return s.showClusters(all.Clusters) },
@@ -179,7 +179,7 @@ func (s *session) showListeners(rows []explain.ListenerRow) error {
 	return tab.Flush()
 }
 
-// showRoutes also is what 'route --all' prints.
+// showRoutes prints the routes. It also prints the output of 'route --all'.
 func (s *session) showRoutes(rows []explain.RouteRow) error {
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "LISTENER\tHOST\tMATCH\tTO\tRULE\tWITH")

@@ -72,7 +72,7 @@ some.`,
 	return cmd
 }
 
-// proxyQuery asks for the proxies whose node has a part in it.
+// proxyQuery asks for the proxies whose node contains a given text.
 type proxyQuery struct {
 	*client.Client
 	part, output string
@@ -86,7 +86,7 @@ func (q proxyQuery) ask(ctx context.Context) ([]client.Proxy, error) {
 	return slices.DeleteFunc(all, func(p client.Proxy) bool { return !strings.Contains(p.Node, q.part) }), nil
 }
 
-// there is ask, for those of which at least one is wanted.
+// there is like ask, but fails if there is no proxy.
 func (q proxyQuery) there(ctx context.Context) ([]client.Proxy, error) {
 	all, err := q.ask(ctx)
 	if err == nil && q.part != "" && len(all) == 0 {
@@ -95,9 +95,8 @@ func (q proxyQuery) there(ctx context.Context) ([]client.Proxy, error) {
 	return all, err
 }
 
-// followProxies shows them again whenever something has changed, and looks each
-// second. The first answer shows whether there is a server at all; from then on
-// trouble is waited out.
+// followProxies shows the proxies again after each change. It looks once a second. The
+// first answer shows whether there is a server at all; later failures are retried.
 func (s *session) followProxies(ctx context.Context, q proxyQuery) error {
 	shown, err := q.there(ctx)
 	if err == nil {
@@ -180,7 +179,7 @@ func printProxyTable(out io.Writer, all []client.Proxy, wide bool) error {
 	return tab.Flush()
 }
 
-// shortNode is the part of a node that people gave it.
+// shortNode returns the part of a node id that people chose.
 func shortNode(node string) string {
 	if parts := strings.Split(node, "~"); len(parts) == 4 && parts[2] != "" {
 		return parts[2]

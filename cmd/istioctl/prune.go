@@ -16,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// pruneSelector says by labels which objects a prune is about; nil for all.
+// pruneSelector selects by labels the objects that a prune may delete, nil for all.
 type pruneSelector struct{ labels.Selector }
 
 func (p *pruneSelector) String() string {
@@ -28,7 +28,7 @@ func (p *pruneSelector) String() string {
 
 func (p *pruneSelector) Type() string { return "string" }
 
-// Set refuses what would mean objects that nobody has thought of.
+// Set refuses selectors that could match objects that nobody has thought of.
 func (p *pruneSelector) Set(text string) error {
 	selected, err := labels.Parse(text)
 	if err != nil {
@@ -51,7 +51,8 @@ func (p *pruneSelector) matches(o *schema.Object) bool {
 	return p.Selector == nil || p.Matches(labels.Set(o.Meta.Labels))
 }
 
-// unselected finds objects that the next prune would not see.
+// unselected finds objects that the selector does not match, so that a later prune
+// would not see them.
 func (p *pruneSelector) unselected(list []manifest) diag.List {
 	var out diag.List
 	for _, m := range list {
@@ -63,15 +64,15 @@ func (p *pruneSelector) unselected(list []manifest) diag.List {
 	return out
 }
 
-// prunes reports whether a stored object goes if the files do not have it: never one
-// of another owner, which without --owner is any.
+// prunes reports whether a stored object is deleted if it is not in the files. It never
+// is if it has a different owner. Without --owner, any owner is a different one.
 func (t *together) prunes(o *schema.Object, namespaces map[string]bool) bool {
 	return o.Meta.Labels[ownerLabel] == t.owner && t.selector.matches(o) &&
 		(t.owner != "" || namespaces[o.Meta.Namespace]) && o.Meta.DeletionTimestamp == nil
 }
 
-// pruned are the deletes of what the files no longer have, each on condition that it
-// is as it was looked at.
+// pruned returns deletes of the objects that are no longer in the files. Each of them
+// requires that the object has not changed since it was read.
 func (t *together) pruned(stored map[schema.Key]*schema.Object) (out []operation) {
 	wanted, namespaces := map[schema.Key]bool{}, map[string]bool{}
 	for _, m := range t.list {
@@ -87,7 +88,7 @@ func (t *together) pruned(stored map[schema.Key]*schema.Object) (out []operation
 	return out
 }
 
-// candidates are the stored objects among which there are those to prune.
+// candidates returns the stored objects among which to prune.
 func (t *together) candidates(ctx context.Context) (*client.StatedList, error) {
 	what := client.Selection{Labels: "!" + ownerLabel}
 	if t.owner != "" {

@@ -12,18 +12,18 @@ import (
 // progressFrom is the number of objects from which progress is drawn.
 const progressFrom = 20
 
-// mostAbandoned is the number of objects not sent that are named.
+// mostAbandoned is the maximum number of unsent objects that are named.
 const mostAbandoned = 10
 
-// report tells about a command that changes objects: a line for each, progress
-// while it goes on, a sum at the end.
+// report prints the results of a command that changes objects: a line for each object,
+// progress meanwhile, and a sum at the end.
 type report struct {
 	*session
 	printer printers.ResourcePrinter // of results; nil for lines
 	total   int
 	counts  map[outcome]int
 	dryRun  string
-	broken  error // of printing
+	broken  error // the first error of printing
 }
 
 func (r *report) done(o *schema.Object, what outcome) {
@@ -48,8 +48,8 @@ func (r *report) failure(o *schema.Object, reason string) {
 	fmt.Fprintf(r.Stderr, "error: %s%s: %s\n", label(o), where(o), reason)
 }
 
-// abandon names what was not done because the server is out of reach: the
-// first few, so that the error before them stays in sight.
+// abandon names the objects that were not sent because the server cannot be reached.
+// It names only the first few, so that the error before them stays visible.
 func (r *report) abandon(rest []step) {
 	r.counts[notSent] += len(rest)
 	for i, st := range rest {
@@ -61,8 +61,8 @@ func (r *report) abandon(rest []step) {
 	}
 }
 
-// finish sums up when there is more than one object to sum up. The sum is for
-// people: it stays out of what a program reads.
+// finish prints a sum if there is more than one object. The sum is for people, so it
+// stays out of output for programs.
 func (r *report) finish() error {
 	r.clear()
 	var parts []string
@@ -107,7 +107,7 @@ func (r *report) mark() string {
 	return ""
 }
 
-// label is the name of an object in result lines.
+// label returns the name of an object in result lines.
 func label(o *schema.Object) string {
 	name := o.Meta.Name
 	if name == "" {
@@ -116,7 +116,7 @@ func label(o *schema.Object) string {
 	return o.Kind.Singular + "/" + name
 }
 
-// where tells the namespace, unless it is the one that nobody mentions.
+// where returns the namespace for a result line, "" for the default namespace.
 func where(o *schema.Object) string {
 	if o.Meta.Namespace == schema.DefaultNamespace {
 		return ""

@@ -78,8 +78,8 @@ how many changes of an object the server keeps (pilot-api --history).`,
 	return cmd
 }
 
-// rollbackScope refuses what names no object and no namespace: a whole one is
-// never meant by what was not said.
+// rollbackScope refuses arguments that name neither an object nor a namespace. A whole
+// namespace is never implied.
 func (s *session) rollbackScope(flags rollbackFlags, args []string) (store.Scope, error) {
 	switch {
 	case flags.to == 0:
@@ -127,7 +127,7 @@ func runRollback(ctx context.Context, s *session, flags rollbackFlags, scope sto
 func (s *session) nothingToRollBack(ctx context.Context, c *client.Client, flags rollbackFlags, scope store.Scope) error {
 	what := "namespace " + scope.Namespace
 	if scope.Name != "" {
-		// That nothing has changed would say that it is, or was, there.
+		// "Nothing has changed" would suggest that the object is or was there.
 		if _, err := s.versions(ctx, c, keyOf(scope)); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func keyOf(scope store.Scope) schema.Key {
 	return schema.Key{Kind: scope.Kind.Kind, Namespace: scope.Namespace, Name: scope.Name}
 }
 
-// notRolledBack says what to do instead.
+// notRolledBack returns an error that says what to do instead.
 func (s *session) notRolledBack(ctx context.Context, c *client.Client, scope store.Scope, to int64, err error) error {
 	text := strings.TrimSpace(s.explain(ctx, err))
 	switch {
@@ -169,7 +169,7 @@ func (s *session) notRolledBack(ctx context.Context, c *client.Client, scope sto
 	return errors.New(text)
 }
 
-// nextKnown says what an object can go back to instead, if that is known.
+// nextKnown says which revision an object can go back to instead, if that is known.
 func (s *session) nextKnown(ctx context.Context, c *client.Client, scope store.Scope, to int64) string {
 	versions, err := c.History(ctx, keyOf(scope))
 	for i := len(versions) - 1; err == nil && i >= 0; i-- {

@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// rollBackInSteps tells about each step when it is done.
+// rollBackInSteps rolls back in several steps and reports each step when it is done.
 func (s *session) rollBackInSteps(ctx context.Context, c *client.Client, flags rollbackFlags, scope store.Scope) error {
 	r := &report{session: s, counts: map[outcome]int{}, dryRun: flags.dryRun}
 	told, changed, remaining := 0, 0, 0
@@ -45,7 +45,7 @@ func (s *session) rollBackInSteps(ctx context.Context, c *client.Client, flags r
 	return err
 }
 
-// brokenOff is the end of a rollback of which some steps are done.
+// brokenOff returns the error of a rollback that ended after some of its steps.
 func (s *session) brokenOff(ctx context.Context, r *report, flags rollbackFlags, changed, remaining int, err error) error {
 	if r.finish() == nil && flags.dryRun == dryRunServer {
 		return s.fail(ctx, err)
@@ -61,7 +61,7 @@ func areObjects(n int) string {
 	return fmt.Sprintf("%d objects are", n)
 }
 
-// objectNamed is an object of which no more is known than its name.
+// objectNamed returns an object of which only the key is known.
 func objectNamed(key schema.Key) *schema.Object {
 	kind, _ := schema.KindByName(key.Kind)
 	return &schema.Object{Kind: kind, Meta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}

@@ -17,19 +17,20 @@ import (
 
 const defaultServer = "http://127.0.0.1:8080"
 
-// session is what all verbs share: the outside and the persistent flags.
+// session is what all verbs share: the program's inputs and outputs, and the persistent
+// flags.
 type session struct {
 	*CLI
 	server         string
 	namespace      string
 	requestTimeout time.Duration
 	timeout        time.Duration
-	context        string // its name, "" for the current one
+	context        string // the name, "" for the current one
 	credentials    access // for the server of the context
 
-	// shown are the warnings about files that were printed with their place.
+	// shown holds the warnings about files that were printed with their position.
 	shown []string
-	// namespaceGiven tells -n default from no -n at all.
+	// namespaceGiven distinguishes -n default from no -n.
 	namespaceGiven bool
 }
 
@@ -129,7 +130,7 @@ func (s *session) begin(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// serverURL is the URL that a server is meant by.
+// serverURL returns the URL for the value of --server.
 func serverURL(server string) string {
 	if strings.Contains(server, "://") {
 		return server
@@ -137,7 +138,7 @@ func serverURL(server string) string {
 	return "http://" + server
 }
 
-// author is whom the history of objects has for what is written.
+// author returns the author that the history records for writes of this command.
 func (s *session) author() store.Author {
 	name := s.Getenv("ISTIOCTL_USER")
 	if name == "" && s.User != nil {
@@ -146,7 +147,7 @@ func (s *session) author() store.Author {
 	return store.Author{User: printable(name), Program: "istioctl/" + version}
 }
 
-// printable is a text as it may be in a header, and in a table.
+// printable returns a text that is safe in a header and in a table.
 func printable(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -156,8 +157,8 @@ func printable(text string) string {
 	}, text))
 }
 
-// checkFlags refuses what can mean nothing. In particular an empty namespace,
-// as from a variable that is not set, must never come to mean all of them.
+// checkFlags refuses values without a meaning. In particular, an empty namespace, for
+// example from an unset variable, must never mean all namespaces.
 func (s *session) checkFlags() error {
 	if err := schema.CheckNamespace(s.namespace); err != nil {
 		return usagef("--namespace: %w", err)
@@ -170,7 +171,7 @@ func (s *session) checkFlags() error {
 	return nil
 }
 
-// connect makes the client; it sends nothing yet.
+// connect makes the client. It does not send anything yet.
 func (s *session) connect(warn func(string)) (*client.Client, error) {
 	return s.connectWith(client.Options{Warn: warn})
 }
@@ -187,14 +188,14 @@ func (s *session) connectWith(opts client.Options) (*client.Client, error) {
 	return c, nil
 }
 
-// flagError tells what is wrong with the flags; or with the command before them,
-// as the flags of one that does not exist are not known either.
+// flagError reports what is wrong with the flags. If the command itself does not exist,
+// it reports that, because the command's flags are then unknown too.
 func flagError(args []string) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
 		if cmd.HasParent() {
 			return &usageError{err}
 		}
-		// Once more, for the words among the flags.
+		// Parse again to find the words among the flags.
 		cmd.FParseErrWhitelist.UnknownFlags = true
 		_ = cmd.ParseFlags(args)
 		return cmp.Or(unknownCommand(cmd, cmd.Flags().Args()), error(&usageError{err}))
@@ -212,7 +213,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return usagef("there is no command %q%s", args[0], hint)
 }
 
-// taught is a cobra validator with an error of our own.
+// taught returns a cobra validator that reports its own error text.
 func taught(validate cobra.PositionalArgs, format string, args ...any) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if validate(cmd, given) != nil {
@@ -222,8 +223,8 @@ func taught(validate cobra.PositionalArgs, format string, args ...any) cobra.Pos
 	}
 }
 
-// noFileArgs refuses arguments, which are files that want a -f each. The advice is
-// no whole command: it would lack the flags that were given, such as a dry run.
+// noFileArgs refuses arguments, because each file needs a -f. The error suggests no
+// whole command: that would lack the given flags, such as a dry run.
 func noFileArgs(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -231,7 +232,7 @@ func noFileArgs(_ *cobra.Command, args []string) error {
 	return usagef("files are named with -f: say -f %s", strings.Join(args, " -f "))
 }
 
-// positional makes what a cobra validator finds a usage error.
+// positional turns the error of a cobra validator into a usage error.
 func positional(validate cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := validate(cmd, args); err != nil {

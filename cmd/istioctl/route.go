@@ -13,7 +13,7 @@ import (
 
 var explainFormats = []string{formatTable, formatYAML, formatJSON}
 
-// routeFlags say what is asked.
+// routeFlags describe the request to explain.
 type routeFlags struct {
 	proxyFlags
 	from    string
@@ -102,7 +102,7 @@ func (f *routeFlags) check(cmd *cobra.Command, args []string) error {
 	return f.proxyFlags.check(cmd)
 }
 
-// request is the one asked about.
+// request returns the request to explain.
 func (f *routeFlags) request(target string) (explain.Request, error) {
 	headers, err := explain.ParseHeaders(f.headers)
 	if err != nil {
@@ -126,7 +126,7 @@ func runRoute(ctx context.Context, s *session, f *routeFlags, target string) err
 	return e.Write(s.Stdout)
 }
 
-// explain asks the files, or else the server.
+// explain asks the server, or evaluates the files if there are any.
 func (f *routeFlags) explain(ctx context.Context, s *session, target string) (*explain.Explanation, error) {
 	r, err := f.request(target)
 	if err != nil {
@@ -166,7 +166,7 @@ func runRoutes(ctx context.Context, s *session, f *routeFlags) error {
 	return s.showRoutes(summary.Routes)
 }
 
-// originsText are the objects that a part came from.
+// originsText lists the objects that a part came from.
 func originsText(origins []diag.Ref) string {
 	texts := make([]string, len(origins))
 	for i, o := range origins {

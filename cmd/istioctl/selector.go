@@ -8,7 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// selectorFlags say which objects of a kind are meant.
+// selectorFlags say which objects of a kind are selected.
 type selectorFlags struct{ labels, fields string }
 
 func (f *selectorFlags) add(cmd *cobra.Command) {
@@ -18,7 +18,7 @@ func (f *selectorFlags) add(cmd *cobra.Command) {
 
 func (f *selectorFlags) given() bool { return f.labels != "" || f.fields != "" }
 
-// of is what they select among objects of some kinds.
+// of returns the selector for objects of the given kinds.
 func (f *selectorFlags) of(kinds []*schema.Kind) (selector, error) {
 	out := selector{asked: *f, fields: map[*schema.Kind]schema.FieldSelector{}}
 	var err error
@@ -33,14 +33,14 @@ func (f *selectorFlags) of(kinds []*schema.Kind) (selector, error) {
 	return out, nil
 }
 
-// selector is what of each kind is meant.
+// selector selects objects of each kind.
 type selector struct {
 	asked  selectorFlags
 	labels labels.Selector
 	fields map[*schema.Kind]schema.FieldSelector
 }
 
-// among has the server select.
+// among returns the selection for the server.
 func (s selector) among(kinds []*schema.Kind, namespace string) client.Selection {
 	return client.Selection{Kinds: kinds, Namespace: namespace, Labels: s.asked.labels, Fields: s.asked.fields}
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/pilot-api/pilot-api/client"
 )
 
-// setWarnings are the warnings of the server about objects that are written one
-// after the other. A warning may be about a reference to an object that was not
-// written yet, or that a dry run does not store. So the warnings are held until all
-// objects were sent, and are then asked for again, about all of them together.
+// setWarnings are the server's warnings about objects that are written one after the
+// other. A warning may be about a reference to an object that is written later, or that
+// a dry run does not store. So setWarnings holds the warnings until all objects are
+// sent, and then asks for them again, about all objects together.
 type setWarnings struct {
 	session *session
 	hold    bool
@@ -27,9 +27,9 @@ func (w *setWarnings) tell(text string) {
 	w.held = append(w.held, text)
 }
 
-// judge prints what the server says of the objects as they are together. If the
-// server cannot say that, as when it refuses one of them, judge prints what was
-// held.
+// judge prints the server's warnings about all objects together. If the server cannot
+// give them, for example because it refuses one of the objects, judge prints the held
+// warnings.
 func (w *setWarnings) judge(ctx context.Context, list []manifest) {
 	if len(w.held) == 0 {
 		return
@@ -43,7 +43,7 @@ func (w *setWarnings) judge(ctx context.Context, list []manifest) {
 	}
 }
 
-// ofTogether are the warnings about a dry run of all objects in one transaction.
+// ofTogether returns the warnings about a dry run of all objects in one transaction.
 func (w *setWarnings) ofTogether(ctx context.Context, list []manifest) ([]string, error) {
 	var texts []string
 	c, err := w.session.connectWith(client.Options{Warn: func(text string) { texts = append(texts, text) }, DryRun: true})

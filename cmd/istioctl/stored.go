@@ -9,11 +9,12 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// listFrom is how many objects of a kind and namespace are listed with all others
-// there. Fewer are asked for one by one: the others may be many.
+// listFrom is the number of wanted objects of a kind and namespace from which all
+// objects there are listed. Fewer are read one by one, because there may be many others.
 const listFrom = 10
 
-// stored are the objects that the files mean and, to prune, those that they may lack.
+// stored returns the stored objects that the files name and, to prune, those that the
+// files may no longer have.
 func (t *together) stored(ctx context.Context) (map[schema.Key]*schema.Object, error) {
 	found := map[schema.Key]*schema.Object{}
 	if t.prune {
@@ -37,7 +38,7 @@ func (t *together) stored(ctx context.Context) (map[schema.Key]*schema.Object, e
 	return found, nil
 }
 
-// wanted is what the files mean beside what was found, by kind and namespace.
+// wanted returns the objects of the files that are not in found, by kind and namespace.
 func (t *together) wanted(found map[schema.Key]*schema.Object) map[store.Scope]map[schema.Key]bool {
 	out := map[store.Scope]map[schema.Key]bool{}
 	for _, m := range t.list {

@@ -6,8 +6,8 @@ import (
 	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
-// stream is stdout or stderr. What a command writes there is escaped, whoever it
-// comes from, so that it cannot steer a terminal.
+// stream is stdout or stderr. It escapes everything that a command writes, so that no
+// text can control the terminal.
 type stream struct {
 	*terminal.Writer
 	raw        io.Writer
@@ -18,9 +18,9 @@ func newStream(raw io.Writer, isTerminal bool) *stream {
 	return &stream{terminal.NewWriter(raw), raw, isTerminal}
 }
 
-// forProgram is a stream as it is where a program reads it, and escaped where a
-// person does. It is for single values, such as those of a JSONPath: a document does
-// not need it, for its escapes are a part of the format.
+// forProgram returns the raw stream if a program reads it, and the escaping one if a
+// person does. It is for single values, such as those of a JSONPath. Documents do not
+// need it, because escapes are a part of their format.
 func forProgram(w io.Writer) io.Writer {
 	if s, ok := w.(*stream); ok && !s.isTerminal {
 		return s.raw
@@ -28,10 +28,10 @@ func forProgram(w io.Writer) io.Writer {
 	return w
 }
 
-// progress is drawn where somebody looks, over what was drawn before.
+// progress draws text on a terminal, over what was drawn before.
 func (c *CLI) progress(text string) {
 	if s, ok := c.Stderr.(*stream); ok && s.isTerminal {
-		_ = s.Redraw(text) // As with all of stderr, nobody is left to tell.
+		_ = s.Redraw(text) // Nothing can be reported if stderr fails.
 	}
 }
 

@@ -14,22 +14,22 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// tableStyle is what a table shows beside the kind's own columns.
+// tableStyle is what a table shows besides the kind's own columns.
 type tableStyle struct {
 	wide       bool
 	namespaces bool // a column for the namespace
 	kinds      bool // "routerule.config.istio.io/x" as name
-	events     bool // a column for what happened
+	events     bool // a column for the type of the change
 	rowFlags
 }
 
-// tableWriter prints objects of one kind as rows of one table, however often
-// it is called. Columns only ever grow.
+// tableWriter prints objects of one kind as rows of one table, over any number of
+// calls. Columns only grow.
 type tableWriter struct {
 	kind    *schema.Kind
 	style   tableStyle
 	printer printers.ResourcePrinter
-	// far is a column for how far the proxies are with each object; nil for none.
+	// far returns the cell of a column for the proxies' progress; nil for no column.
 	far    func(*schema.Object) string
 	target *redirect
 	out    interface {
@@ -57,7 +57,7 @@ func (s tableStyle) printer(kind *schema.Kind) printers.ResourcePrinter {
 	})
 }
 
-// stated prints objects with how far the proxies are, if that is known.
+// stated prints objects with the proxies' progress, if it is known.
 func (t *tableWriter) stated(all []client.Stated) error {
 	objects := make([]*schema.Object, len(all))
 	known := map[schema.Key]string{}
@@ -77,7 +77,7 @@ func (t *tableWriter) stated(all []client.Stated) error {
 	return t.print(t.printer, t.table(objects))
 }
 
-// howFar the proxies are with an object; "" if that is not known.
+// howFar returns the proxies' progress with an object, "" if it is not known.
 func howFar(o client.Stated) (string, error) {
 	status, err := o.Status()
 	if err != nil || status == nil {
@@ -91,8 +91,8 @@ func (t *tableWriter) event(e store.Event) error {
 	return t.print(t.printer, t.row(e.Type, e.Object))
 }
 
-// fit makes the columns wide enough for events of these objects, by printing
-// them to nowhere.
+// fit makes the columns wide enough for events of these objects by printing the
+// objects to a discarding writer.
 func (t *tableWriter) fit(objects []*schema.Object) error {
 	w := t.target.Writer
 	defer func() { t.target.Writer = w }()

@@ -8,15 +8,15 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// statedTable prints changes with how far the proxies are, and a row more when that
-// alone has changed.
+// statedTable prints changes with the proxies' progress, and an additional row when only
+// that progress changes.
 type statedTable struct {
 	*tableWriter
-	known map[schema.Key]stated // the newest that was told of each object
+	known map[schema.Key]stated // the newest state received for each object
 	shown map[schema.Key]stated // what is on the screen
 }
 
-// stated is how far the proxies are with one revision of an object.
+// stated is the proxies' progress with one revision of an object.
 type stated struct {
 	revision int64
 	far      string
@@ -28,7 +28,7 @@ func newStatedTable(t *tableWriter) *statedTable {
 	return s
 }
 
-// of is how an object stands as far as that was told.
+// of returns the state of an object as far as it is known.
 func (t *statedTable) of(o *schema.Object) stated {
 	known, ok := t.known[o.Key()]
 	switch {
@@ -52,7 +52,7 @@ func (t *statedTable) event(e store.Event) error {
 	return t.tableWriter.event(e)
 }
 
-// learn takes in how an object stands; it is printed by its event.
+// learn records the state of an object. The next event of the object prints it.
 func (t *statedTable) learn(o client.Stated) error {
 	far, err := howFar(o)
 	if err != nil || o.Revision() < t.known[o.Key()].revision {
@@ -62,7 +62,7 @@ func (t *statedTable) learn(o client.Stated) error {
 	return nil
 }
 
-// status prints the row of an object on the screen that stands otherwise now.
+// status prints the row of an object on the screen if its state has changed.
 func (t *statedTable) status(o client.Stated) error {
 	if err := t.learn(o); err != nil {
 		return err

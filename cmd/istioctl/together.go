@@ -55,12 +55,12 @@ func (f *togetherFlags) check(dryRun string) error {
 	return nil
 }
 
-// preconditions are those of an apply where each object may be given once.
+// preconditions returns those of an apply in which each object may be given once.
 func (f *togetherFlags) preconditions() []precondition {
 	return []precondition{named("apply"), repeated(diag.Error), f.unowned, f.selector.unselected}
 }
 
-// unowned finds objects that say another owner than the command line.
+// unowned finds objects with a different owner than that of the command line.
 func (f *togetherFlags) unowned(list []manifest) diag.List {
 	var out diag.List
 	for _, m := range list {
@@ -80,15 +80,15 @@ type together struct {
 	list []manifest
 }
 
-// operation is a step with the state that it was made for.
+// operation is a store operation with the state that it was made for.
 type operation struct {
 	store.Op
 	before *schema.Object // nil for none
-	object *schema.Object // to name it
+	object *schema.Object // names the object
 }
 
-// apply does all or nothing. What somebody else changes meanwhile is looked at
-// again, unless a file means one version.
+// apply does everything or nothing. It tries again after changes by other writers,
+// unless a file names a version of the object.
 func (t *together) apply(ctx context.Context, flags writeFlags) error {
 	r, err := t.report(flags, len(t.list))
 	if err != nil {
@@ -128,8 +128,8 @@ func opsOf(steps []operation) []store.Op {
 	return ops
 }
 
-// operations are what brings the stored objects to the state of the files, each
-// on condition that what was looked at is still stored.
+// operations returns the operations that bring the stored objects to the state of the
+// files. Each requires that the state it was made for is still stored.
 func (t *together) operations(ctx context.Context) ([]operation, error) {
 	stored, err := t.stored(ctx)
 	if err != nil {
@@ -202,8 +202,8 @@ func (o operation) outcome(done *schema.Object) outcome {
 	return replaced
 }
 
-// raced: somebody else was faster with an object of which no file means one
-// version.
+// raced reports whether another writer was faster with an object for which no file
+// names a version.
 func (t *together) raced(err error) bool {
 	if !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrExists) && !errors.Is(err, store.ErrConflict) {
 		return false
@@ -212,10 +212,10 @@ func (t *together) raced(err error) bool {
 	return ok && (i >= len(t.list) || t.list[i].Meta.ResourceVersion == "")
 }
 
-// operationError is how a server begins what it says of an operation.
+// operationError matches the server's error about one operation.
 var operationError = regexp.MustCompile(`(?s)^operations\[([0-9]+)\]: (.*)$`)
 
-// blamed is the operation that an error is about, if it is about one.
+// blamed returns the operation that an error is about, if there is one.
 func blamed(err error) (index int, text string, ok bool) {
 	var e *store.Error
 	if !errors.As(err, &e) {
@@ -228,7 +228,7 @@ func blamed(err error) (index int, text string, ok bool) {
 	return e.Index, reason(err), e.Key != (schema.Key{})
 }
 
-// failed tells which object is to blame, and where it is written.
+// failed returns an error with the object at fault and its position in the files.
 func (t *together) failed(ctx context.Context, steps []operation, err error) error {
 	if errors.Is(err, store.ErrOutcomeUnknown) {
 		return fmt.Errorf("%s; all of it or nothing was done: run it again to be sure", t.explain(ctx, err))

@@ -42,8 +42,8 @@ func newVersion(s *session) *cobra.Command {
 	return cmd
 }
 
-// versions are those of both sides. The server's is nil when it was not asked
-// or did not answer.
+// versions holds the versions of client and server. The server's version is nil if the
+// server was not asked or did not answer.
 type versions struct {
 	Client apiversion.Info  `json:"clientVersion"`
 	Server *apiversion.Info `json:"serverVersion,omitempty"`

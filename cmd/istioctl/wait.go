@@ -19,7 +19,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// waitGoal is what a wait may be for.
+// waitGoal is a condition that a wait can be for.
 type waitGoal struct{ condition, word string }
 
 var (
@@ -32,13 +32,13 @@ var (
 )
 
 const (
-	// waitTimeout is how long a wait lasts when nothing else is said.
+	// waitTimeout is the default limit of a wait.
 	waitTimeout = time.Minute
 	// waitPace is the time between two looks.
 	waitPace = 200 * time.Millisecond
-	// mostMissing is the number of proxies that are named.
+	// mostMissing is the maximum number of proxies that are named.
 	mostMissing = 10
-	// missingTimeout is what asking for their names may take when time is over.
+	// missingTimeout bounds the request for their names after the time is over.
 	missingTimeout = 5 * time.Second
 )
 
@@ -83,7 +83,7 @@ All of that is exit code 1.`,
 }
 
 func runWait(ctx context.Context, s *session, goal string, timeout time.Duration, args []string) error {
-	meant, ok := waitGoals[strings.TrimPrefix(strings.ToLower(goal), "condition=")] // As with kubectl.
+	meant, ok := waitGoals[strings.TrimPrefix(strings.ToLower(goal), "condition=")] // As in kubectl.
 	switch {
 	case !ok:
 		return usagef("--for=%s: want programmed, accepted or resolvedrefs", goal)
@@ -108,8 +108,8 @@ func runWait(ctx context.Context, s *session, goal string, timeout time.Duration
 	return w.run(ctx)
 }
 
-// waitFor waits until the proxies run what was written. What it tells stays out of
-// what a program reads.
+// waitFor waits until the proxies run the written objects. Its messages stay out of
+// output for programs.
 func (s *session) waitFor(ctx context.Context, c *client.Client, list []manifest) error {
 	w := waiting{session: s, client: c, goal: waitProgrammed, timeout: cmp.Or(s.timeout, waitTimeout), out: s.Stderr, unresolved: func(string) {}}
 	for _, m := range list {
@@ -120,7 +120,7 @@ func (s *session) waitFor(ctx context.Context, c *client.Client, list []manifest
 	return w.run(ctx)
 }
 
-// waiting is for some objects to have a condition.
+// waiting is a wait until some objects have a condition.
 type waiting struct {
 	*session
 	client  *client.Client
@@ -128,12 +128,12 @@ type waiting struct {
 	timeout time.Duration
 	keys    []schema.Key
 	out     io.Writer
-	// unresolved warns of what an object names and is not there. A write has said it.
+	// unresolved warns of names without an object. A write has already reported them.
 	unresolved func(string)
 	absence    absence
 }
 
-// run waits for all objects; the first that cannot get there ends it.
+// run waits for all objects. The first that cannot reach the goal ends it.
 func (w *waiting) run(ctx context.Context) error {
 	timed, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
@@ -150,9 +150,9 @@ func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 	tick := time.NewTicker(waitPace)
 	defer tick.Stop()
 	var last client.Stated
-	var silence error // since the last answer
+	var silence error // error since the last answer
 	w.absence.seen = 0
-	// Who refused it and has left since is none of this wait's.
+	// A proxy that refused the object and has left since does not count.
 	look := w.client.GetStatedNow
 	for {
 		now, err := look(timed, key, store.ReadOptions{})
@@ -182,7 +182,7 @@ func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 	}
 }
 
-// judge reports whether the wait for an object is over, and if it failed why.
+// judge reports whether the wait for an object is over and, if it failed, why.
 func (w *waiting) judge(name string, o client.Stated) (done bool, err error) {
 	status, err := o.Status()
 	switch {
@@ -198,7 +198,7 @@ func (w *waiting) judge(name string, o client.Stated) (done bool, err error) {
 	case o.Meta.DeletionTimestamp != nil:
 		return true, fmt.Errorf("%s is being deleted: it stays until its finalizers are gone", name)
 	case refused:
-		if c.Status == metav1.ConditionTrue { // As a server of an older version has it.
+		if c.Status == metav1.ConditionTrue { // An older server reports it this way.
 			c = status.Condition(schema.ConditionAccepted)
 		}
 		return true, fmt.Errorf("%s is not %s: %s", name, w.goal.word, oneLine(c.Message))
@@ -219,20 +219,20 @@ func (w *waiting) judge(name string, o client.Stated) (done bool, err error) {
 	return true, nil
 }
 
-// isUnhonoured reports whether something of an object is not honoured, and will not
-// be by what it names coming to be there.
+// isUnhonoured reports whether a part of an object is not honoured for a reason other
+// than names without an object.
 func isUnhonoured(status *schema.Status) bool {
 	is := func(condition string) bool { return status.Condition(condition).Status == metav1.ConditionFalse }
 	return is(schema.ConditionAccepted) && !is(schema.ConditionResolved)
 }
 
-// late tells that time is over, and whom the wait was for; and if nobody answered any
-// more, why.
+// late returns the error for the end of the time, with the missing proxies, or with the
+// reason why the server no longer answers.
 func (w *waiting) late(ctx context.Context, name string, last client.Stated, silence error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return w.fail(ctx, ctx.Err())
 	}
-	// The time may be that of the whole command. What is missing is asked all the same.
+	// The time may be that of the whole command. Ask for the missing proxies anyway.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), missingTimeout)
 	defer cancel()
 	if last.Object == nil {
@@ -258,7 +258,7 @@ func (w *waiting) late(ctx context.Context, name string, last client.Stated, sil
 	return errors.New(text)
 }
 
-// doing is what a proxy does instead of running an object.
+// doing says what a proxy does instead of running an object.
 func doing(p client.Proxy) string {
 	runs := fmt.Sprintf("runs revision %d", p.Revision)
 	if p.Revision == 0 {

@@ -2,21 +2,21 @@ package main
 
 import "time"
 
-// returnTime is how long proxies may be away that had lost their server: about as
-// long as an Envoy waits at most before it tries again.
+// returnTime is how long proxies that lost their server may be away. It is about the
+// longest time that an Envoy waits before it retries.
 const returnTime = 30 * time.Second
 
-// absence tells proxies that are away for a moment from those that are gone: to a
-// server that has just started, none of a mesh is connected.
+// absence distinguishes proxies that are away for a moment from those that are gone. A
+// server that has just started has no connected proxies.
 type absence struct {
-	seen  int  // proxies of the object that is looked at, while nothing was amiss
-	amiss bool // nobody answered since the last look
-	// until is when those that are away count as gone; zero while nothing is amiss.
+	seen  int  // proxies of the current object before the absence
+	amiss bool // a request failed since the last look
+	// until is when absent proxies count as gone. It is zero if none are away.
 	until   time.Time
 	missing int // of those seen, at the last look
 }
 
-// away takes the number of a look, and reports whether more are to be waited for.
+// away takes the current number of proxies, and reports whether to wait for more.
 func (a *absence) away(proxies int) bool {
 	now := time.Now()
 	if a.amiss || proxies == 0 && a.seen > 0 && a.until.IsZero() {

@@ -7,10 +7,10 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// warn prints a warning, one line.
+// warn prints a warning in one line.
 func (s *session) warn(text string) { fmt.Fprintf(s.Stderr, "Warning: %s\n", text) }
 
-// showProblems prints what was found in files, with its place.
+// showProblems prints the problems found in files, with their positions.
 func (s *session) showProblems(list diag.List) {
 	for _, p := range list {
 		if p.Severity == diag.Error {
@@ -23,8 +23,8 @@ func (s *session) showProblems(list diag.List) {
 	}
 }
 
-// warnUnknown prints a warning of the server, unless it was already shown: the
-// server finds the same in a file as we do, but cannot tell its place.
+// warnUnknown prints a warning of the server unless it was already shown. The server
+// finds the same problems in a file as the client, but does not know their position.
 func (s *session) warnUnknown(text string) {
 	for _, known := range s.shown {
 		if strings.HasSuffix(text, known) {
@@ -34,5 +34,5 @@ func (s *session) warnUnknown(text string) {
 	s.warn(text)
 }
 
-// oneLine is a text without line ends, as a warning goes through a header.
+// oneLine returns a text without line breaks, as a warning in a header has none.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -59,8 +59,8 @@ func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) 
 	if err != nil {
 		return err
 	}
-	// The first list shows whether there is a server at all; from then on
-	// trouble is waited out.
+	// The first list shows whether there is a server at all. Later failures are
+	// retried.
 	stated, err := s.list(ctx, c, client.InScope(scope), flags.chunk)
 	if err != nil {
 		return s.fail(ctx, err)
@@ -80,8 +80,8 @@ func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) 
 	return f.run(ctx)
 }
 
-// checkWatched tells that the one object to be watched is not there. A get with
-// a watch fails then, as a get does; a watch waits for it.
+// checkWatched reports that a single watched object does not exist. Then a get with a
+// watch fails, as a get does; a watch waits for the object.
 func (s *session) checkWatched(flags watchFlags, scope store.Scope, first []*schema.Object) error {
 	switch {
 	case scope.Name == "" || len(first) > 0:
@@ -114,11 +114,11 @@ func (s *session) watchScope(flags watchFlags, args []string) (store.Scope, sele
 // display shows changes.
 type display struct {
 	event  func(store.Event) error
-	status func(client.Stated) error // nil: how far the proxies are is not shown
+	status func(client.Stated) error // nil if the proxies' progress is not shown
 }
 
-// newDisplay is in the format asked for. Tables are laid out for the objects that
-// are there at first.
+// newDisplay returns a display in the requested format. Tables are laid out for the
+// first list of objects.
 func (s *session) newDisplay(flags watchFlags, scope store.Scope, first *client.StatedList) (display, error) {
 	if !isTable(flags.output) {
 		p, err := objectPrinter(flags.output)
@@ -141,8 +141,8 @@ func (s *session) newDisplay(flags watchFlags, scope store.Scope, first *client.
 	return display{wide.event, wide.status}, table.fit(first.Objects().Items)
 }
 
-// selected turns what a cache tells into the events that somebody sees who
-// sees only some objects.
+// selected turns the changes of a cache into the events that are visible through a
+// selector.
 func selected(by selector, tell func(store.Event)) cache.Handler {
 	in := by.matches
 	return cache.Handler{
@@ -169,8 +169,8 @@ func selected(by selector, tell func(store.Event)) cache.Handler {
 	}
 }
 
-// narrowed is a store of which only one scope is seen. It begins with a list
-// that was made before.
+// narrowed is a store that shows only one scope. Its first list is one that was read
+// before.
 type narrowed struct {
 	store.Reader
 	scope store.Scope

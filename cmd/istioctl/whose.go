@@ -16,8 +16,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// whose asks the server which proxy is meant by a node id, or a part of it that
-// only one has.
+// whose returns the proxy for a node id, or for a part of a node id that only one
+// connected proxy has.
 func (f *proxyFlags) whose(ctx context.Context, c *client.Client, part string) (client.Whose, error) {
 	of := client.Whose{Node: part, Labels: pairs(f.labels)}
 	if strings.Count(part, "~") == 3 {
@@ -36,8 +36,8 @@ func (f *proxyFlags) whose(ctx context.Context, c *client.Client, part string) (
 	return of, nil
 }
 
-// warnRefusing says that a proxy refuses what it is told, and so does something else
-// than what is shown. Of one that is not known nothing is said.
+// warnRefusing warns that a proxy refuses its configuration, and so does something else
+// than what is shown. It does not warn of an unknown proxy.
 func (s *session) warnRefusing(ctx context.Context, c *client.Client, node string) {
 	all, err := c.Proxy(ctx, node)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -53,7 +53,7 @@ func (s *session) warnRefusing(ctx context.Context, c *client.Client, node strin
 	}
 }
 
-// pairs are labels as a selector has them.
+// pairs returns labels in the form of a selector.
 func pairs(labels map[string]string) string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
@@ -62,7 +62,7 @@ func pairs(labels map[string]string) string {
 	return strings.Join(out, ",")
 }
 
-// knownNodes are those of the connected proxies that have a part in them.
+// knownNodes returns the node ids of connected proxies that contain part.
 func knownNodes(ctx context.Context, c *client.Client, part string) ([]string, error) {
 	proxies, err := c.Proxies(ctx)
 	var nodes []string
@@ -74,7 +74,7 @@ func knownNodes(ctx context.Context, c *client.Client, part string) ([]string, e
 	return nodes, err
 }
 
-// completeNodes completes the node of a connected proxy by any part of it.
+// completeNodes completes the node id of a connected proxy from any part of it.
 func (s *session) completeNodes(cmd *cobra.Command, _ []string, part string) ([]string, cobra.ShellCompDirective) {
 	const nothing = cobra.ShellCompDirectiveNoFileComp
 	if s.begin(cmd, nil) != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// writeFlags are those of every verb that changes objects.
+// writeFlags are the flags of every verb that changes objects.
 type writeFlags struct {
 	files  fileFlags
 	output string
@@ -22,7 +22,7 @@ type writeFlags struct {
 	together togetherFlags
 }
 
-// connect makes the client that the changes go through.
+// connect makes the client for the changes.
 func (f *writeFlags) connect(s *session, warn func(string)) (*client.Client, error) {
 	return s.connectWith(client.Options{Warn: warn, DryRun: f.dryRun == dryRunServer})
 }
@@ -40,7 +40,7 @@ type fileVerb struct {
 	// promise is the outcome that a dry run shows.
 	promise outcome
 	do      func(context.Context, *client.Client, manifest) (*schema.Object, outcome, error)
-	// applies is whether it can wait for the proxies, and do all at once.
+	// applies is true for a verb that can wait for the proxies and do all at once.
 	applies bool
 }
 
@@ -67,7 +67,7 @@ func (v fileVerb) run(ctx context.Context, s *session, flags writeFlags) error {
 	return s.waitFor(ctx, c, list)
 }
 
-// each does it to one object after the other, or to all at once.
+// each handles the objects one after the other, or all at once.
 func (v fileVerb) each(ctx context.Context, s *session, c *client.Client, flags writeFlags, list []manifest) error {
 	if flags.together.given() {
 		t := together{s, c, flags.together, list}
@@ -106,7 +106,7 @@ func (v fileVerb) command(s *session, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// outcome is what happened to one object, in one word.
+// outcome is the result for one object, in one word.
 type outcome string
 
 const (
@@ -121,18 +121,18 @@ const (
 	notSent   outcome = "not sent"
 )
 
-// step is one object of a command that changes many.
+// step handles one object of a command that changes many.
 type step struct {
-	// object as it is known beforehand; to delete it, its name is enough.
+	// object is the object as known beforehand. A delete needs only its name.
 	object *schema.Object
-	// do sends the one request, or the few, that the step takes.
+	// do sends the one or few requests of the step.
 	do func(context.Context) (*schema.Object, outcome, error)
 	// promise is the outcome that a dry run shows.
 	promise outcome
 }
 
-// perform does the steps in order, tells about each, and sums up. A step that
-// fails does not stop the next, unless the server is out of reach.
+// perform does the steps in order, reports each, and sums up. A failed step does not
+// stop the next one, unless the server cannot be reached.
 func (s *session) perform(ctx context.Context, flags writeFlags, steps []step) error {
 	r, err := s.report(flags, len(steps))
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *session) perform(ctx context.Context, flags writeFlags, steps []step) e
 	return r.finish()
 }
 
-// report is an empty one about so many objects.
+// report returns an empty report about a number of objects.
 func (s *session) report(flags writeFlags, total int) (r *report, err error) {
 	r = &report{session: s, total: total, counts: map[outcome]int{}, dryRun: flags.dryRun}
 	if flags.output != "" {
@@ -171,7 +171,7 @@ func (s *session) take(ctx context.Context, r *report, st step) (lost bool) {
 	return false
 }
 
-// doubt says what to do when it is not known whether a step was done.
+// doubt says what to do if it is not known whether a step was done.
 func (st step) doubt(err error) string {
 	done, advice := st.promise, "run 'istioctl apply' to be sure"
 	switch {
@@ -180,7 +180,7 @@ func (st step) doubt(err error) string {
 	case st.promise == deleted:
 		advice = "run it again with --ignore-not-found"
 	case st.promise == checked:
-		done = "applied" // It was a write that got no answer, whatever it would have done.
+		done = "applied" // A write got no answer. The word checked describes no write.
 	}
 	o := st.object
 	look := fmt.Sprintf("'istioctl get %s %s -n %s'", o.Kind.Singular, o.Meta.Name, o.Meta.Namespace)

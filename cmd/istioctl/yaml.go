@@ -15,8 +15,8 @@ import (
 	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
-// yamlPrinter prints objects as YAML documents, as that of kubectl does, also those
-// with characters that YAML has no place for.
+// yamlPrinter prints objects as YAML documents, like kubectl's printer, but also accepts
+// characters that YAML does not allow.
 type yamlPrinter struct{ printed int }
 
 func (p *yamlPrinter) PrintObj(o runtime.Object, w io.Writer) error {
@@ -31,7 +31,7 @@ func (p *yamlPrinter) PrintObj(o runtime.Object, w io.Writer) error {
 	return err
 }
 
-// marshalYAML is a value as YAML, by its JSON.
+// marshalYAML returns a value as YAML, by way of its JSON.
 func marshalYAML(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -40,31 +40,31 @@ func marshalYAML(v any) ([]byte, error) {
 	return toYAML(text)
 }
 
-// toYAML is a JSON text as YAML. A character that a YAML text may not have in it, or
-// that a terminal may not show, is escaped.
+// toYAML converts JSON to YAML. It escapes characters that YAML does not allow or that a
+// terminal must not show.
 func toYAML(text []byte) ([]byte, error) {
 	mark := newQuoteMark(text)
 	text, err := yaml.JSONToYAML(mark.put(text))
 	if err != nil {
 		return nil, err
 	}
-	// What is unsafe now is in quotes, where an escape means the same.
+	// Unsafe characters are now in quotes, where an escape means the same.
 	return []byte(terminal.Escape(string(mark.take(text)))), nil
 }
 
-// unprintable are the characters of the Basic Multilingual Plane that a JSON text
-// may have in it, in strings only, and that YAML readers refuse or take for the end
-// of a line, or that a terminal may not show. The encoder quotes those of other planes.
+// unprintable reports whether a character of the Basic Multilingual Plane may be in a
+// JSON string, but YAML readers refuse it or treat it as a line end, or a terminal must
+// not show it. The encoder quotes the characters of other planes.
 func unprintable(r rune) bool {
 	return 0x7f <= r && r <= 0xffff && terminal.Unsafe(r) || r == 0xfffe || r == 0xffff
 }
 
-// quoteMark is a character that the encoder always quotes and escapes. Beside a
-// character that YAML may have without quotes, it makes the encoder quote the whole
-// string. It is taken out of the result.
+// quoteMark is a character that the encoder always quotes and escapes. It is put next to
+// a character that YAML may have without quotes, to make the encoder quote the whole
+// string. It is removed from the result.
 type quoteMark rune
 
-// newQuoteMark is a mark that a JSON text has in no spelling.
+// newQuoteMark returns a mark that a JSON text does not contain, encoded in any way.
 func newQuoteMark(text []byte) quoteMark {
 	text = bytes.ToUpper(text)
 	for r := rune(0xf0000); ; r++ {
@@ -77,13 +77,13 @@ func newQuoteMark(text []byte) quoteMark {
 	}
 }
 
-// escaped is how the encoder writes it.
+// escaped returns the encoder's output for the mark.
 func (m quoteMark) escaped() []byte { return fmt.Appendf(nil, `\U%08X`, rune(m)) }
 
 func (m quoteMark) take(text []byte) []byte { return bytes.ReplaceAll(text, m.escaped(), nil) }
 
-// put writes a JSON text so that the encoder quotes each string that has an
-// unprintable character in it, as itself or as an escape.
+// put inserts marks into a JSON text so that the encoder quotes each string that
+// contains an unprintable character, as itself or as an escape.
 func (m quoteMark) put(text []byte) []byte {
 	var out bytes.Buffer
 	for len(text) > 0 {
@@ -98,8 +98,8 @@ func (m quoteMark) put(text []byte) []byte {
 	return out.Bytes()
 }
 
-// nextRune is the first character of a JSON text, or the one that an escape at its
-// beginning stands for, and the bytes of it. Of other escapes it is the backslash.
+// nextRune returns the first character of a JSON text and its size in bytes. It decodes
+// a \u escape. For any other escape it returns the backslash.
 func nextRune(text []byte) (rune, int) {
 	if text[0] != '\\' || len(text) < 2 {
 		return utf8.DecodeRune(text)

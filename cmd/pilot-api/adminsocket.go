@@ -20,11 +20,11 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// A snapshot has private keys in it, which the API tells nobody (decision 021). So
-// it leaves by a socket in the data folder: whoever may connect may read the
-// folder too.
+// A snapshot contains private keys, which the API never returns (decision 021).
+// It is served over a socket in the data folder instead: a user who can connect to
+// the socket can also read the folder.
 
-// socketName is the socket of a running server in its data folder.
+// socketName is the name of a running server's socket in its data folder.
 const socketName = "pilot-api.sock"
 
 const (
@@ -32,11 +32,11 @@ const (
 	defragmentPath = "/defragment"
 )
 
-// patience is how long who takes a snapshot may leave a part of it unread. While
-// one is open the database file is not defragmented.
+// patience is how long the reader of a snapshot may take for each part of it. The
+// database file is not defragmented while a snapshot is open.
 const patience = time.Minute
 
-// admin is what a server does for commands on its own machine.
+// admin serves commands that run on the server's own machine.
 type admin struct {
 	embedded *etcd.Embedded
 	prefix   string
@@ -45,8 +45,8 @@ type admin struct {
 	patience time.Duration
 }
 
-// Run serves until ctx ends. That the socket cannot be made is no reason for a
-// server not to serve.
+// Run serves until ctx ends. If the socket cannot be made, Run logs a warning and
+// the server goes on without it.
 func (a admin) Run(ctx context.Context) error {
 	listener, err := listenPrivately(filepath.Join(a.dir, socketName))
 	if err != nil {
@@ -67,8 +67,8 @@ func (a admin) Run(ctx context.Context) error {
 	return err
 }
 
-// listenPrivately makes a socket that at no moment anybody else can connect to. It
-// takes the place of one that a killed server left.
+// listenPrivately returns a listener on a socket that no other user can connect to at
+// any moment. It replaces a socket that a killed server left behind.
 func listenPrivately(name string) (net.Listener, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(name), ".s")
 	if err != nil {
@@ -88,8 +88,8 @@ func listenPrivately(name string) (net.Listener, error) {
 	return listener, nil
 }
 
-// refuseProxied refuses what a proxy has passed on: who asked the proxy may not read the
-// folder.
+// refuseProxied refuses requests that a proxy has passed on, because the proxy's
+// client may have no right to read the folder.
 func refuseProxied(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if sign := proxied.Header(r.Header); sign != "" {
@@ -100,7 +100,7 @@ func refuseProxied(next http.Handler) http.Handler {
 	})
 }
 
-// snapshot answers with all that is stored.
+// snapshot answers with everything in the store.
 func (a admin) snapshot(w http.ResponseWriter, r *http.Request) {
 	snapshot, err := takeSnapshot(r.Context(), a.embedded, a.prefix, a.dir)
 	if err != nil {
@@ -117,7 +117,7 @@ func (a admin) snapshot(w http.ResponseWriter, r *http.Request) {
 	a.log.Info("a snapshot was taken", "bytes", snapshot.Size())
 }
 
-// refuse answers with what went wrong.
+// refuse answers with err.
 func refuse(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
 	if errors.Is(err, etcd.ErrSnapshotOpen) {
@@ -126,8 +126,8 @@ func refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), code)
 }
 
-// patient is an answer each part of which must be read in time, however long all of
-// it takes.
+// patient is a response of which each part must be read within a time limit. The
+// whole response may take any time.
 type patient struct {
 	http.ResponseWriter
 	each time.Duration
@@ -140,7 +140,7 @@ func (p patient) Write(part []byte) (int, error) {
 	return p.ResponseWriter.Write(part)
 }
 
-// takeSnapshot is a snapshot with what the server remembers of its settings.
+// takeSnapshot returns a snapshot that includes the settings that the server remembers.
 func takeSnapshot(ctx context.Context, embedded *etcd.Embedded, prefix, dir string) (*etcd.Snapshot, error) {
 	told, err := os.ReadFile(filepath.Join(dir, settingsFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +152,7 @@ func takeSnapshot(ctx context.Context, embedded *etcd.Embedded, prefix, dir stri
 	return embedded.Snapshot(ctx)
 }
 
-// running is a client of the server that runs on a data folder.
+// running returns a client of the server that runs on a data folder.
 func running(dir string) *http.Client {
 	var dialer net.Dialer
 	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -160,10 +160,11 @@ func running(dir string) *http.Client {
 	}}}
 }
 
-// errNotRunning: the folder is free for who asked.
+// errNotRunning means that no server uses the data folder, so the caller may open it.
 var errNotRunning = errors.New("no server runs on the data folder")
 
-// ask has the server that runs on a folder do something. The answer is a good one.
+// ask sends a request to the server that runs on a data folder. The status of a
+// returned response is 200.
 func ask(ctx context.Context, dir, method, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://pilot-api"+path, nil)
 	if err != nil {

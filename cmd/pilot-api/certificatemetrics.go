@@ -7,7 +7,7 @@ import (
 	"github.com/pilot-api/pilot-api/credential/rotation"
 )
 
-// registerCertificateMetrics tells of certificates in files of this machine.
+// registerCertificateMetrics registers metrics of the certificate files on this machine.
 func registerCertificateMetrics(to prometheus.Registerer, files *rotation.Follower) {
 	with := promauto.With(to)
 	with.NewCounterFunc(prometheus.CounterOpts{
@@ -31,7 +31,7 @@ func problemsOf(files *rotation.Follower) (n int) {
 	return n
 }
 
-// expiries tells when certificates end, when it is asked.
+// expiries is a collector of the expiry times of certificates.
 type expiries struct {
 	of   *rotation.Follower
 	desc *prometheus.Desc

@@ -21,8 +21,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// Exit codes. A supervisor may restart after exitFailed; exitStore wants somebody
-// to look at the data folder or its disk first.
+// Exit codes. A supervisor may restart the server after exitFailed. After exitStore
+// a person should first look at the data folder or its disk.
 const (
 	exitDone   = 0
 	exitFailed = 1
@@ -30,17 +30,17 @@ const (
 	exitStore  = 3
 )
 
-// Version, a semantic one, and commit are set by the linker (see Makefile).
+// version is a semantic version. The linker sets version and commit (see Makefile).
 var version, commit = release.Version, ""
 
-// errUsage marks what a person typed wrong.
+// errUsage marks mistakes in the command line.
 var errUsage = errors.New("usage")
 
 // Main runs the program with the given arguments until ctx ends or something
 // fails, and returns its exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	shown, errs := terminal.NewWriter(stdout), newErrorStream(stderr)
-	defer func() { _ = errs.Flush() }() // Nobody is left to tell.
+	defer func() { _ = errs.Flush() }() // No place is left to report to.
 	out := bufio.NewWriter(shown)
 	cmd := newCommand(out, errs)
 	cmd.SetArgs(args)
@@ -129,13 +129,13 @@ func noArgs(_ *cobra.Command, args []string) error {
 
 const variablePrefix = "PILOT_"
 
-// variable is the one in the environment that gives a flag its value.
+// variable returns the name of the environment variable that sets a flag.
 func variable(f *pflag.Flag) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
-// fromEnvironment gives every flag that was not typed the value of its
-// PILOT_… variable, if there is one.
+// fromEnvironment sets every flag that is not on the command line from its PILOT_…
+// variable, if there is one.
 func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var err error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -151,8 +151,8 @@ func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) e
 	return err
 }
 
-// refuseMisspelt finds the variables that were most likely meant for a flag. Others of
-// the prefix are somebody else's.
+// refuseMisspelt returns an error for a variable whose name is close to that of a
+// flag's variable. Other variables with the prefix belong to other programs.
 func refuseMisspelt(flags *pflag.FlagSet, environment []string) error {
 	var known []string
 	flags.VisitAll(func(f *pflag.Flag) { known = append(known, variable(f)) })
@@ -168,7 +168,7 @@ func refuseMisspelt(flags *pflag.FlagSet, environment []string) error {
 	return nil
 }
 
-// loopbackOnly reports whether an address is reachable from this machine only.
+// loopbackOnly reports whether an address is reachable only from this machine.
 func loopbackOnly(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

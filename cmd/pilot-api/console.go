@@ -14,13 +14,13 @@ import (
 	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
-// console is whom a command beside the server talks to.
+// console is the output of the commands beside the server.
 type console struct {
 	stdout io.Writer
 	stderr errorStream
 }
 
-// errorStream is stderr, with all that would steer a terminal escaped.
+// errorStream is stderr with terminal control characters escaped.
 type errorStream struct {
 	*terminal.Writer
 	isTerminal bool
@@ -31,7 +31,7 @@ func newErrorStream(w io.Writer) errorStream {
 	return errorStream{terminal.NewWriter(w), ok && term.IsTerminal(int(f.Fd()))}
 }
 
-// command completes one that takes flags and one file.
+// command completes a command that takes flags and one file.
 func (c *console) command(cmd *cobra.Command, register func(*pflag.FlagSet), run func(context.Context, []string) error) *cobra.Command {
 	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	register(flags)
@@ -49,7 +49,7 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// subcommand refuses words that are none.
+// subcommand refuses unknown subcommands.
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("%w: there is no %q in '%s'", errUsage, args[0], cmd.CommandPath())
@@ -57,7 +57,7 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// log is for what goes wrong below.
+// log returns a logger for warnings of the packages below.
 func (c *console) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
@@ -68,16 +68,16 @@ func (c *console) warn(err error) {
 	}
 }
 
-// draw shows how far a long work is, where somebody looks.
+// draw shows the progress of long work if stderr is a terminal.
 func (c *console) draw(format string, args ...any) {
 	if c.stderr.isTerminal {
-		_ = c.stderr.Redraw(fmt.Sprintf(format, args...)) // As with all of stderr, nobody is left to tell.
+		_ = c.stderr.Redraw(fmt.Sprintf(format, args...)) // Nothing can be reported if stderr fails.
 	}
 }
 
 func (c *console) clear() { c.draw("") }
 
-// progress draws how much of a total was written.
+// progress is a writer that draws how much of a total has been written.
 type progress struct {
 	io.Writer
 	*console

@@ -13,7 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// defragmented is what the file of a store was and is, in bytes.
+// defragmented is the size of the store's file before and after, in bytes.
 type defragmented struct {
 	Before int64 `json:"before"`
 	After  int64 `json:"after"`
@@ -60,7 +60,7 @@ func askDefragment(ctx context.Context, dir string) (done defragmented, err erro
 	return done, json.NewDecoder(resp.Body).Decode(&done)
 }
 
-// ownDefragment opens a folder on which no server runs.
+// ownDefragment defragments a folder on which no server runs.
 func (c *console) ownDefragment(ctx context.Context, dir string) (done defragmented, err error) {
 	embedded, err := c.openFolder(ctx, dir)
 	if err != nil {
@@ -75,12 +75,12 @@ func defragment(ctx context.Context, embedded *etcd.Embedded) (done defragmented
 	return done, err
 }
 
-// defragment answers when it is done.
+// defragment defragments the store and then answers.
 func (a admin) defragment(w http.ResponseWriter, r *http.Request) {
 	done, err := defragment(r.Context(), a.embedded)
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(done) // Who asked may be gone.
+	_ = json.NewEncoder(w).Encode(done) // The client may be gone.
 }

@@ -8,35 +8,36 @@ import (
 	"time"
 )
 
-// How much garbage may come upon what is live before it is collected: heapGrowth in
-// percent, and heapRoom in bytes if that is more: where little is live, a server that
-// answers thousands of requests a second would do nothing but collect.
+// Bounds of garbage relative to the live heap: the runtime collects when garbage
+// exceeds heapGrowth percent of it or heapRoom bytes, whichever is more. Without
+// heapRoom, a server with a small live heap and thousands of requests a second would
+// spend its time on collections.
 const (
 	heapGrowth = 100
 	heapRoom   = 48 << 20
 )
 
-// growth is the percentage of what is live.
+// growth returns the garbage limit as a percentage of the live heap.
 func growth(live uint64) int {
 	return max(heapGrowth, int(100*heapRoom/max(live, 1<<20)))
 }
 
-// keepGarbageInBounds sets the bounds anew whenever the runtime has collected.
+// keepGarbageInBounds sets the limit again after each collection.
 func keepGarbageInBounds() {
 	debug.SetGCPercent(growth(live()))
-	// What nobody holds goes with the next collection.
+	// The next collection frees this unreferenced object and so runs the cleanup.
 	runtime.AddCleanup(new([16]byte), func(struct{}) { keepGarbageInBounds() }, struct{}{})
 }
 
-// A server is at rest when it makes less than restingBytes in a restingTime.
+// A server is at rest when it allocates less than restingBytes within restingTime.
 const (
 	restingTime  = 3 * time.Second
 	restingBytes = 4 << 20
 )
 
-// tidyUp collects what work has left, and gives the memory back to the system, once
-// whenever the server comes to rest, until ctx ends. That may take seconds on a busy
-// machine and cannot be cut short: nobody is to wait for its end.
+// tidyUp collects garbage and returns memory to the system once each time the server
+// comes to rest, until ctx ends. A collection may take seconds on a busy machine and
+// cannot be interrupted, so nothing should wait for tidyUp to return.
 func tidyUp(ctx context.Context) {
 	tick := time.NewTicker(restingTime)
 	defer tick.Stop()
@@ -53,13 +54,14 @@ func tidyUp(ctx context.Context) {
 	}
 }
 
-// rest tells work from rest.
+// rest detects when work gives way to rest.
 type rest struct {
-	made uint64 // in all, when it was looked at last
-	busy bool   // and not tidied up since
+	made uint64 // total bytes allocated at the last call
+	busy bool   // since the last tidying
 }
 
-// begins is told how many bytes have been made in all, each restingTime.
+// begins reports whether a rest begins. It is called once every restingTime with the
+// total number of bytes allocated.
 func (r *rest) begins(made uint64) bool {
 	working := made-r.made >= restingBytes
 	begins := r.busy && !working
@@ -67,7 +69,7 @@ func (r *rest) begins(made uint64) bool {
 	return begins
 }
 
-// live is what the last collection found to be in use, in bytes.
+// live returns the size of the heap that the last collection found in use, in bytes.
 func live() uint64 { return sampled("/gc/heap/live:bytes") }
 
 func sampled(name string) uint64 {

@@ -6,8 +6,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/cache"
 )
 
-// leftOut are the problems of stored values that a view cannot read. Some are followed as they
-// last were.
+// leftOut returns a function that lists the problems of stored values that a view
+// cannot read. For some of them the last good state stays in effect.
 func leftOut(view *cache.Cache) func() diag.List {
 	return func() diag.List {
 		var problems diag.List

@@ -17,9 +17,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// limits are the flags on what the process may take, and from whom.
+// limits are the flags that bound the resources of the process and of its clients.
 type limits struct {
-	memory         string // a quantity, or off
+	memory         string // a quantity, or "off"
 	grpcMemory     string // a quantity
 	maxConnections int
 	hostNames      []string
@@ -50,10 +50,10 @@ func (l *limits) validate() error {
 	return nil
 }
 
-// leastMemory is what an empty server needs to run at all.
+// leastMemory is the memory that an empty server needs to run.
 const leastMemory = 64 << 20
 
-// memoryLimit is the flag in bytes; 0 when it is not given, -1 for off.
+// memoryLimit returns the flag's value in bytes: 0 if it is not set, -1 for "off".
 func (l *limits) memoryLimit() (int64, error) {
 	switch l.memory {
 	case "":
@@ -68,15 +68,17 @@ func (l *limits) memoryLimit() (int64, error) {
 	return q.Value(), nil
 }
 
-// Bounds of what clients of --grpc-listen may have the process hold, in bytes: that of the
-// flag, and that of the default, which an honest mesh of some thousand proxies needs.
+// Bounds of the memory, in bytes, that clients of --grpc-listen may make the process
+// hold: the least value of the flag, and the least default. An honest mesh of a few
+// thousand proxies needs the latter.
 const (
 	leastGRPCMemory   = 16 << 20
 	defaultGRPCMemory = 64 << 20
 )
 
-// streamMemory is what clients of --grpc-listen may have the process hold; 0 for the
-// default without a limit of memory. It goes by the limit that apply has set.
+// streamMemory returns the memory, in bytes, that clients of --grpc-listen may make
+// the process hold. It is 0, for the default, if there is no memory limit. It depends
+// on the limit that apply has set.
 func (l *limits) streamMemory() int64 {
 	if l.grpcMemory != "" {
 		q := resource.MustParse(l.grpcMemory)
@@ -88,8 +90,8 @@ func (l *limits) streamMemory() int64 {
 	return 0
 }
 
-// apply sets when the runtime collects garbage, and its soft limit. The nearest
-// word counts: the flag, then GOMEMLIMIT, which the runtime has read itself, then
+// apply sets when the runtime collects garbage and its soft memory limit. The limit
+// comes from the flag, else from GOMEMLIMIT, which the runtime reads itself, else from
 // the cgroup.
 func (l *limits) apply(log *slog.Logger) {
 	if os.Getenv("GOGC") == "" {
@@ -114,29 +116,29 @@ func (l *limits) apply(log *slog.Logger) {
 	}
 }
 
-// fewProcessors are so few that long work can occupy all of them.
+// fewProcessors is the number of processors up to which long work can occupy them all.
 const fewProcessors = 4
 
-// pollSoon lets more goroutines run at a time than there are processors, where these
-// are few. While all of its own are busy the runtime looks for requests that came only
-// every 10 ms; the kernel shares out processors much sooner.
+// pollSoon raises the number of goroutines that run at once above the number of
+// processors if there are few. While all its processors are busy, the runtime polls
+// the network only every 10 ms; the kernel switches between threads much sooner.
 func pollSoon() {
 	if n := runtime.GOMAXPROCS(0); n <= fewProcessors {
 		runtime.GOMAXPROCS(2 * n)
 	}
 }
 
-// bytesPerPart is the memory for a part of the budget. A part of a cluster takes about
-// 14 KiB in eleven views, with its encoded forms and what they are made of; the rest is
-// for garbage and for what clients have the process hold.
+// bytesPerPart is the memory for one part of the budget. A part of a cluster takes
+// about 14 KiB in eleven views, including encoded forms and their sources. The rest is
+// for garbage and for what clients make the process hold.
 const bytesPerPart = 32 << 10
 
-// budget is what objects may multiply to within the memory that there is, where the
-// mesh settings do not say.
+// budget returns the limit on how far objects may multiply in the available memory.
+// It applies where the mesh settings set none.
 func budget() mesh.Budget { return budgetWithin(availableMemory()) }
 
-// availableMemory is what the process has in bytes: the limit in force, or without one nine
-// tenths of what the machine has.
+// availableMemory returns the memory for the process in bytes: the limit in effect, or
+// nine tenths of the machine's memory if there is no limit.
 func availableMemory() int64 { return memoryOr(debug.SetMemoryLimit(-1), "/proc/meminfo") }
 
 func memoryOr(limit int64, meminfo string) int64 {
@@ -154,11 +156,12 @@ func budgetWithin(memory int64) mesh.Budget {
 	return mesh.Budget{Object: min(parts/4, mesh.DefaultBudget.Object), Mesh: parts}
 }
 
-// bytesPerResult is the memory for a result that the compiler keeps: half of it is the
-// result itself, and the rest is for what proxies are told, garbage and all else.
+// bytesPerResult is the memory for one result that the compiler keeps. Half of it is
+// the result itself. The rest is for responses to proxies, garbage and everything else.
 const bytesPerResult = 1 << 10
 
-// maxResults is how many results are kept within a memory limit; 0 for the default.
+// maxResults returns the number of results to keep within a memory limit, 0 for the
+// default.
 func maxResults(memory int64) int {
 	if memory >= 1<<50 {
 		return 0
@@ -166,7 +169,8 @@ func maxResults(memory int64) int {
 	return int(memory / bytesPerResult)
 }
 
-// machineMemory is MemTotal in a file like /proc/meminfo, 0 when it is not there.
+// machineMemory returns MemTotal, in bytes, from a file like /proc/meminfo, or 0 if it
+// is missing.
 func machineMemory(file string) int64 {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -181,8 +185,8 @@ func machineMemory(file string) int64 {
 	return 0
 }
 
-// cgroupMemory is the limit in the first of these files that is there, 0 when
-// there is none: "max" in version 2, a number near 2^63 in version 1.
+// cgroupMemory returns the limit in the first of the files that has one, or 0. No
+// limit reads "max" in cgroup version 2 and a number near 2^63 in version 1.
 func cgroupMemory(files ...string) int64 {
 	for _, name := range files {
 		text, err := os.ReadFile(name)

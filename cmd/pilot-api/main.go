@@ -1,6 +1,6 @@
-// Command pilot-api is the mesh control plane: it keeps config objects in
-// etcd, validates them, streams their changes, and answers Envoy's discovery
-// requests. This package holds flags, wiring and exit codes only.
+// Command pilot-api is the mesh control plane. It keeps config objects in etcd,
+// validates them, streams their changes, and answers Envoy's discovery requests. This
+// package contains only flags, wiring and exit codes.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal ends the program in order; the second one at once.
+	// The first signal ends the program gracefully, the second one at once.
 	context.AfterFunc(ctx, stop)
 	os.Exit(Main(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// migration is the flags of migrate.
+// migration holds the flags of migrate.
 type migration struct {
 	from   string
 	prefix string

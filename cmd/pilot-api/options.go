@@ -22,7 +22,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// options are the flags: what needs a restart to change.
+// options holds the flags. A change of them needs a restart.
 type options struct {
 	listen     string
 	grpcListen string
@@ -77,10 +77,10 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 }
 
-// leastQuota leaves room for a few of the largest objects.
+// leastQuota leaves room for a few objects of the maximum size.
 const leastQuota = 16 << 20
 
-// validate finds what contradicts itself before anything is started.
+// validate finds contradictions before anything starts.
 func (o *options) validate() error {
 	if err := o.validateAddress("--listen", o.listen, "8080", o.insecure, "change every route: put it behind something that authenticates, then say --insecure"); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (o *options) validate() error {
 	return o.validateEtcd()
 }
 
-// validateStreams wants what TLS of streams needs together.
+// validateStreams checks that the TLS flags for streams are complete.
 func (o *options) validateStreams() error {
 	given := o.grpcTLS != (mesh.SecretFile{})
 	switch {
@@ -126,7 +126,7 @@ func (o *options) validateStreams() error {
 		"read every route: have proxies show certificates (--grpc-tls-cert, --grpc-tls-key, --grpc-client-ca), or put it behind something that authenticates and say --insecure")
 }
 
-// mutual: streams are for who shows a certificate.
+// mutual reports whether streams require client certificates.
 func (o *options) mutual() bool { return o.grpcTLS.CAFile != "" }
 
 func (o *options) validateAddress(flag, address, port string, open bool, danger string) error {
@@ -177,9 +177,9 @@ func validateEndpoints(flag string, urls []string) error {
 	return nil
 }
 
-// validateEmbedded refuses a bound that would not hold: the quota of an external
-// etcd is its own. A data folder may be named all the same, as by a unit file
-// that serves both; it has the sockets for proxies of this machine.
+// validateEmbedded refuses --quota-bytes for an external etcd, which has its own
+// quota. A data folder may be set anyway, for example by a unit file for both kinds
+// of store. It holds the sockets for proxies on this machine.
 func (o *options) validateEmbedded(flags *pflag.FlagSet) error {
 	if len(o.etcdEndpoints) > 0 && flags.Changed("quota-bytes") {
 		return fmt.Errorf("%w: --quota-bytes is for the embedded etcd and does not go with --etcd-endpoints", errUsage)
@@ -187,7 +187,7 @@ func (o *options) validateEmbedded(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// logger writes to w as the flags say.
+// logger returns a logger that writes to w as the flags say.
 func (o *options) logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
@@ -204,8 +204,8 @@ func (o *options) logger(w io.Writer) (*slog.Logger, error) {
 	}
 }
 
-// maxConnections are those of each listener. Together they leave room for what else
-// the process opens.
+// maxConnections returns the limit for each listener. Together the limits leave room
+// for the other files that the process opens.
 func (o *options) maxConnections() int {
 	listeners := 1
 	if o.grpcListen != "" {
@@ -214,7 +214,7 @@ func (o *options) maxConnections() int {
 	return cmp.Or(o.limits.maxConnections, server.DefaultConnections(listeners))
 }
 
-// settings are the mesh's, from the file if there is one.
+// settings returns the mesh settings, from the file if there is one.
 func (o *options) settings(log *slog.Logger) (s *mesh.Settings, err error) {
 	s = mesh.DefaultSettings()
 	if o.meshConfig != "" {
@@ -236,8 +236,8 @@ func (o *options) settings(log *slog.Logger) (s *mesh.Settings, err error) {
 	return s, err
 }
 
-// privateFolders are the names that a folder has, as given and with links followed. It
-// need not exist yet.
+// privateFolders returns the paths of a folder: as given, and with links followed. The
+// folder need not exist yet.
 func privateFolders(dir string) ([]string, error) {
 	given, err := filepath.Abs(dir)
 	if err != nil {
@@ -258,7 +258,7 @@ func privateFolders(dir string) ([]string, error) {
 	}
 }
 
-// storeName is for the log.
+// storeName describes the store for the log.
 func (o *options) storeName() string {
 	if len(o.etcdEndpoints) > 0 {
 		return "etcd at " + strings.Join(o.etcdEndpoints, ", ")

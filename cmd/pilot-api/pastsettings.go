@@ -16,21 +16,21 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// settingsMemory is what proxies may have been told by: the mesh settings of
-// this start and of those before it, until this server has run for so long that
-// every proxy has come to it. Time in which no server ran does not count, for
-// the proxies stay with what they were told last. The memory is a file in the
-// data folder; that it fails costs at most a few failed requests after a change
-// of settings, and so does not keep the server from starting.
+// settingsMemory holds the mesh settings that proxies may still run: those of this
+// start and of earlier starts. It forgets the earlier ones once this server has run
+// for so long that every proxy has connected. Time in which no server ran does not
+// count, because proxies keep their last configuration. The memory is a file in the
+// data folder. Its failure costs at most a few failed requests after a change of
+// settings, so it does not prevent the server from starting.
 type settingsMemory struct {
-	file string // "" for no memory
+	file string // "" if nothing is remembered
 	told []toldSettings
 	log  *slog.Logger
-	// private are the folders that no endpoint may lie in.
+	// private lists the folders that no endpoint may lie in.
 	private []string
 }
 
-// toldSettings are the settings of one start.
+// toldSettings holds the settings of one start.
 type toldSettings struct {
 	Domain     string `json:"domain"`
 	MeshConfig string `json:"meshConfig"` // the text of the file
@@ -38,8 +38,8 @@ type toldSettings struct {
 
 const (
 	settingsFile = "mesh-config.last"
-	// maxTold bounds how many settings are remembered, of which each costs a
-	// compilation when a proxy comes.
+	// maxTold bounds the number of remembered settings. Each of them costs a
+	// compilation when a proxy connects.
 	maxTold = 8
 )
 
@@ -53,7 +53,7 @@ func (o *options) rememberSettings(private []string, log *slog.Logger) *settings
 	if o.meshConfig != "" {
 		text, err := os.ReadFile(o.meshConfig)
 		if err != nil {
-			return m // It was there a moment ago.
+			return m // The file was there a moment ago.
 		}
 		now.MeshConfig = string(text)
 	}
@@ -68,8 +68,7 @@ func (o *options) rememberSettings(private []string, log *slog.Logger) *settings
 	return m
 }
 
-// past are the settings before those of this start, as far as this version can
-// read them.
+// past returns the settings of earlier starts that this version can read.
 func (m *settingsMemory) past() []*mesh.Settings {
 	var past []*mesh.Settings
 	for _, told := range m.told[min(1, len(m.told)):] {
@@ -85,12 +84,11 @@ func (m *settingsMemory) past() []*mesh.Settings {
 	return past
 }
 
-// run forgets what was before this start when no proxy can be left that was told
-// by it.
+// run forgets the settings of earlier starts when no proxy can still run them.
 func (m *settingsMemory) run(ctx context.Context, serving func() bool) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	var since time.Time // it serves
+	var since time.Time // since when the server serves
 	for since.IsZero() || time.Since(since) < discovery.PastFor {
 		select {
 		case <-tick.C:
@@ -109,7 +107,7 @@ func (m *settingsMemory) run(ctx context.Context, serving func() bool) error {
 	return ctx.Err()
 }
 
-// read also takes a file of before there were several: the text of one start.
+// read also accepts the older format, which is the text of one start's settings.
 func (m *settingsMemory) read(domain string) []toldSettings {
 	text, err := os.ReadFile(m.file)
 	if errors.Is(err, fs.ErrNotExist) {

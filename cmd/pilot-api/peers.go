@@ -15,12 +15,12 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// peers are the replicas as the server wants to know them.
+// peers adapts the replicas to the server's interface.
 type peers struct{ *etcd.Replicas }
 
 func (p peers) Self() string { return p.Replicas.Self().Name }
 
-// Others leaves out this replica.
+// Others returns all replicas except this one.
 func (p peers) Others(ctx context.Context) ([]server.Replica, error) {
 	all, err := p.List(ctx)
 	if err != nil {
@@ -35,14 +35,15 @@ func (p peers) Others(ctx context.Context) ([]server.Replica, error) {
 	return others, nil
 }
 
-// alone is a server with a store that nobody shares.
+// alone is the name of a server that shares its store with no other.
 type alone string
 
 func (a alone) Self() string                                   { return string(a) }
 func (alone) Others(context.Context) ([]server.Replica, error) { return nil, nil }
 func (alone) CutOff() (since time.Time, is bool)               { return }
 
-// replicas are this one and the others, and what keeps this one among them.
+// replicas returns this replica's peers, and a function that keeps this replica
+// registered until its context ends.
 func (b backend) replicas(o options, self etcd.Replica, reg prometheus.Registerer, log *slog.Logger) (server.Peers, func(context.Context) error) {
 	if b.embedded != nil {
 		return alone(self.Name), func(context.Context) error { return nil }
@@ -52,9 +53,9 @@ func (b backend) replicas(o options, self etcd.Replica, reg prometheus.Registere
 	return peers{all}, all.Run
 }
 
-// advertised is where other replicas reach this one: what --advertise says, or
-// where it listens, by the name of the machine if that is everywhere. Its name has that
-// of the machine as well, for there may be such an address on each.
+// advertised describes how other replicas reach this one: at --advertise, or at the
+// listener's address. The machine's name replaces an unspecified address. It is also a
+// part of the replica's name, because several machines may have the same address.
 func (o *options) advertised(listener net.Addr) etcd.Replica {
 	host, err := os.Hostname()
 	if err != nil {
@@ -74,7 +75,7 @@ func (o *options) advertised(listener net.Addr) etcd.Replica {
 	return etcd.Replica{Name: name, URL: "http://" + address, Host: host, Instance: rand.Text()[:8]}
 }
 
-// validateAdvertise refuses what nobody can reach.
+// validateAdvertise refuses addresses that other replicas cannot reach.
 func (o *options) validateAdvertise() error {
 	if o.advertise == "" {
 		return nil

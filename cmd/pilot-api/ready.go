@@ -16,15 +16,15 @@ import (
 const (
 	// mostLag is how long the cache may lack a change of the store.
 	mostLag = 5 * time.Second
-	// quotaWarning is the part of the quota, in percent, from which on it is
-	// spoken of.
+	// quotaWarning is the used part of the quota, in percent, above which
+	// /readyz reports it.
 	quotaWarning = 80
-	// diskWarning is how much of a disk should be free.
+	// diskWarning is the number of bytes that should be free on the disk.
 	diskWarning = 512 << 20
 )
 
-// readiness is what /readyz checks, in the order in which things come up. Each
-// check looks at what others find out all the time, so that probes cost nothing.
+// readiness returns the checks of /readyz in the order in which the parts start. The
+// checks read states that are tracked anyway, so probes cost nothing.
 func readiness(b backend, lag *cache.Probe, proxies *discovery.Publisher, others server.Peers) []server.Check {
 	check := func(name string, f func() error) server.Check {
 		return server.Check{Name: name, Run: func(context.Context) error { return f() }}
@@ -84,7 +84,8 @@ func isSound(alarms *etcd.Alarms) error {
 	return nil
 }
 
-// isRegistered: the store itself may answer all the same.
+// isRegistered reports a replica that is missing from the register. The store itself
+// may still answer.
 func isRegistered(p server.Peers) error {
 	if since, is := p.CutOff(); is {
 		return server.Degraded("not in the register of replicas since " + since.Format(time.TimeOnly) + ": the others do not count its proxies")
@@ -92,9 +93,9 @@ func isRegistered(p server.Peers) error {
 	return nil
 }
 
-// quotaHolds fails when an object may be refused for want of room. History does
-// not count, because it gives way; nor does what is on its way, since it may be
-// counted already: writes wait until that is known.
+// quotaHolds fails when an object may be refused for lack of space. History does not
+// count, because it gives way. Writes in flight do not count either, because they may
+// be counted already: new writes wait until that is known.
 func quotaHolds(u etcd.Usage) error {
 	used := u.InUse - u.History - u.OnItsWay
 	switch {

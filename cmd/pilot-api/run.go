@@ -30,10 +30,9 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// run is the program as a list: etcd, the store over it, the cache that
-// follows the store, the discovery server that follows the cache, and the
-// HTTP server that everybody talks to. It returns when ctx ends, or when one
-// of them fails.
+// run wires up the program: etcd, the store over it, the cache that follows the store,
+// the discovery server that follows the cache, and the HTTP server for all clients. It
+// returns when ctx ends or one of them fails.
 func run(ctx context.Context, o options, log *slog.Logger) error {
 	settings, err := o.settings(log)
 	if err != nil {
@@ -42,7 +41,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	long := admission.NewLong(runtime.GOMAXPROCS(0))
 	o.limits.apply(log)
 	settings.Budget = settings.Budget.Or(budget())
-	// The port first: a taken one should be an error before etcd starts.
+	// Listen first, so that a port in use is an error before etcd starts.
 	listener, err := listen("--listen", o.listen)
 	if err != nil {
 		return err
@@ -116,8 +115,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	return err
 }
 
-// proxyReturn is about as long as an Envoy waits at most before it tries a server
-// again that was away.
+// proxyReturn is about the longest time that an Envoy waits before it retries a server
+// that was away.
 const proxyReturn = 30 * time.Second
 
 func listen(flag, address string) (net.Listener, error) {
@@ -131,9 +130,9 @@ func listen(flag, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// serve answers requests on all fronts until ctx ends, with the followers running
-// behind. They outlive the fronts, so that requests under way at the end still find
-// a cache that moves. A follower or a front that fails ends all.
+// serve runs all fronts and followers until ctx ends. The followers outlive the fronts,
+// so that requests in flight at the end still find a cache that is kept up to date.
+// serve ends everything if a follower or a front fails.
 func serve(ctx context.Context, fronts []func(context.Context) error, followers ...func(context.Context) error) error {
 	group, running := errgroup.WithContext(context.WithoutCancel(ctx))
 	behind, stop := context.WithCancel(running)
@@ -168,8 +167,8 @@ func unlessCanceled(err error) error {
 // backend is the etcd in use.
 type backend struct {
 	client   *clientv3.Client
-	embedded *etcd.Embedded // nil when etcd is external
-	alarms   *etcd.Alarms   // nil when it is not
+	embedded *etcd.Embedded // nil if etcd is external
+	alarms   *etcd.Alarms   // nil if etcd is embedded
 }
 
 // openEtcd starts the embedded etcd or connects to the external one.
@@ -192,7 +191,7 @@ func openEtcd(ctx context.Context, o options, log *slog.Logger) (backend, error)
 	return backend{client: client, alarms: etcd.NewAlarms(client)}, nil
 }
 
-// startEmbedded starts the embedded etcd on the store that was here, if any.
+// startEmbedded starts the embedded etcd on the existing store, if there is one.
 func startEmbedded(ctx context.Context, o options, log *slog.Logger) (backend, error) {
 	if err := o.refuseEmptied(); err != nil {
 		return backend{}, err
@@ -209,21 +208,21 @@ func startEmbedded(ctx context.Context, o options, log *slog.Logger) (backend, e
 	return b, nil
 }
 
-// refuseEmptied keeps a server from starting on nothing where it ran before: proxies
-// would be told a mesh without objects.
+// refuseEmptied prevents a server from starting without data in a folder where a
+// server ran before. It would send proxies a mesh without objects.
 func (o *options) refuseEmptied() error {
 	if _, err := os.Stat(filepath.Join(o.dataDir, settingsFile)); err != nil {
 		return nil
 	}
 	member := filepath.Join(o.dataDir, "member")
 	if files, err := os.ReadDir(member); err == nil && len(files) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil // Whether it can be read, etcd says.
+		return nil // etcd reports whether it can be read.
 	}
 	return fmt.Errorf("%w: a server ran on %s, whose objects are gone (%s): put them back, from a backup with 'pilot-api snapshot restore' into a new folder, or remove all of the folder to begin anew",
 		etcd.ErrFailed, o.dataDir, member)
 }
 
-// limits are those of the etcd and of the options.
+// limits returns the limits of the etcd, with those that the options set.
 func (b backend) limits(o options) etcd.Limits {
 	limits := etcd.DefaultLimits
 	if b.embedded != nil {
@@ -234,7 +233,7 @@ func (b backend) limits(o options) etcd.Limits {
 	return limits
 }
 
-// store is the objects in the etcd, within the limits.
+// store returns the store of objects in the etcd, with its limits set.
 func (b backend) store(o options, log *slog.Logger) *etcd.Store {
 	objects := etcd.New(b.client, o.etcdPrefix, log)
 	if b.embedded != nil {
@@ -244,8 +243,8 @@ func (b backend) store(o options, log *slog.Logger) *etcd.Store {
 	return objects
 }
 
-// watch follows how etcd is. It fails when the embedded one ends by itself, as on
-// a full disk: the process cannot go on without it.
+// watch follows the state of etcd. It fails when the embedded etcd ends by itself, for
+// example on a full disk, because the process cannot go on without it.
 func (b backend) watch(ctx context.Context) error {
 	if b.embedded == nil {
 		return b.alarms.Run(ctx)
@@ -266,12 +265,12 @@ func (b backend) admin(ctx context.Context, o options, log *slog.Logger) error {
 	return admin{b.embedded, o.etcdPrefix, o.dataDir, log, patience}.Run(ctx)
 }
 
-// greetTimeout is how long an external etcd may take for its first answer before
-// the log says that it is being waited for.
+// greetTimeout is the time that an external etcd has for its first answer before the
+// log says that the server is waiting for it.
 const greetTimeout = 2 * time.Second
 
-// greet tells early on whether the external etcd answers. All else waits for it
-// patiently, and silently.
+// greet logs early if the external etcd does not answer. Everything else waits for it
+// silently.
 func greet(ctx context.Context, o options, objects store.Reader, log *slog.Logger) error {
 	if len(o.etcdEndpoints) == 0 {
 		return nil

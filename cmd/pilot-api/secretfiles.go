@@ -5,7 +5,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// certificateFiles are those of secrets that the settings name, and of streams.
+// certificateFiles returns the files of the secrets in the settings and of the
+// listener for streams.
 func (o *options) certificateFiles(settings *mesh.Settings) map[string]rotation.Files {
 	all := map[string]rotation.Files{}
 	if o.grpcTLS.CertificateFile != "" {
@@ -17,7 +18,7 @@ func (o *options) certificateFiles(settings *mesh.Settings) map[string]rotation.
 	return all
 }
 
-// secretFiles tells discovery of them.
+// secretFiles provides discovery with the secrets from files.
 type secretFiles struct {
 	*rotation.Follower
 	named map[string]mesh.SecretFile

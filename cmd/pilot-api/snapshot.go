@@ -17,7 +17,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// snapshotMode keeps a snapshot from others: it has private keys in it.
+// snapshotMode keeps other users from reading a snapshot, which contains private keys.
 const snapshotMode = 0o600
 
 func newSnapshot(c *console) *cobra.Command {
@@ -95,7 +95,8 @@ func describe(to io.Writer, name string, s etcd.SnapshotStatus) {
 	fmt.Fprintf(to, "%s: revision %d, %d keys, %d bytes, sha256 %s\n", name, s.Revision, s.Keys, s.Bytes, s.SHA256)
 }
 
-// save asks the server that runs on the folder, or else opens it.
+// save writes a snapshot from the server that runs on the folder. If none runs, it
+// opens the folder itself.
 func (c *console) save(ctx context.Context, o options, name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return fmt.Errorf("%w: save %s: is a folder, say the file to write", errUsage, name)
@@ -123,7 +124,7 @@ func (c *console) save(ctx context.Context, o options, name string) error {
 	if wholefile.Replaces(name) {
 		describe(c.stdout, name, status)
 	} else {
-		describe(c.stderr, name, status) // Standard output may have the snapshot.
+		describe(c.stderr, name, status) // Standard output may hold the snapshot.
 	}
 	return nil
 }
@@ -155,7 +156,7 @@ func askSnapshot(ctx context.Context, dir string) (*snapshotSource, error) {
 	}, nil
 }
 
-// ownSnapshot opens a folder on which no server runs.
+// ownSnapshot takes a snapshot of a folder on which no server runs.
 func (c *console) ownSnapshot(ctx context.Context, o options) (*snapshotSource, error) {
 	embedded, err := c.openStore(ctx, o.dataDir, o.etcdPrefix)
 	if err != nil {
@@ -175,7 +176,7 @@ func (c *console) ownSnapshot(ctx context.Context, o options) (*snapshotSource, 
 	}, nil
 }
 
-// openFolder starts the embedded etcd of a folder that has data in it.
+// openFolder starts the embedded etcd of a folder that contains data.
 func (c *console) openFolder(ctx context.Context, dir string) (*etcd.Embedded, error) {
 	if _, err := os.Stat(filepath.Join(dir, "member")); err != nil {
 		return nil, fmt.Errorf("there is no data in the folder %s: %w", dir, err)
@@ -183,8 +184,8 @@ func (c *console) openFolder(ctx context.Context, dir string) (*etcd.Embedded, e
 	return etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: dir, Log: c.log()})
 }
 
-// openStore is openFolder for the objects of a prefix: under a wrong one there are none,
-// which is not what anybody wants to take away.
+// openStore is openFolder with a check that there are objects under the prefix. A
+// snapshot with a wrong prefix would contain none.
 func (c *console) openStore(ctx context.Context, dir, prefix string) (*etcd.Embedded, error) {
 	embedded, err := c.openFolder(ctx, dir)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/pilot-api/pilot-api/server"
 )
 
-// Proxies that the server's own user runs on its machine ask over sockets in the data
-// folder. Nobody else may open them, root aside, so that private keys are sent over
+// Proxies of the server's own user on its machine connect to sockets in the data
+// folder. Besides root, no other user may open them, so private keys are sent over
 // them (decision 021).
 const (
 	grpcSocket = "grpc.sock"
 	httpSocket = "http.sock"
 )
 
-// localSockets are those of this server. One that could not be made is nil.
+// localSockets are the sockets of this server. A socket that could not be made is nil.
 type localSockets struct{ grpc, http *localSocket }
 
 // localSocket is a socket that this server made.
@@ -29,8 +29,8 @@ type localSocket struct {
 	made fs.FileInfo
 }
 
-// openSockets makes the sockets. A server without one serves all the same, and sends
-// fewer proxies private keys.
+// openSockets makes the sockets. Without a socket the server still serves, but sends
+// private keys to fewer proxies.
 func (o *options) openSockets(log *slog.Logger) localSockets {
 	open := func(name string) *localSocket {
 		s, err := openSocket(o.dataDir, name)
@@ -46,8 +46,8 @@ func (o *options) openSockets(log *slog.Logger) localSockets {
 	return sockets
 }
 
-// openSocket takes the place of a socket that a killed server left, and of none that a
-// server answers on.
+// openSocket replaces a socket that a killed server left behind. It fails if a server
+// answers on the socket.
 func openSocket(dir, name string) (*localSocket, error) {
 	file, err := filepath.Abs(filepath.Join(dir, name))
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *localSocket) path() string {
 	return s.file
 }
 
-// remove leaves alone what another server has put in its place.
+// remove removes the socket, unless another server has replaced it.
 func (s *localSocket) remove() {
 	if s == nil {
 		return
@@ -102,8 +102,8 @@ func (l localSockets) remove() {
 	l.http.remove()
 }
 
-// told is what callers are told of the sockets of a server with a listener for streams,
-// nil for none.
+// told returns what clients learn about the sockets. streams is the listener for
+// streams, nil if there is none.
 func (l localSockets) told(streams net.Listener) server.Sockets {
 	told := server.Sockets{GRPC: l.grpc.path(), HTTP: l.http.path()}
 	if streams != nil {

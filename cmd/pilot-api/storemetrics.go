@@ -8,7 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// registerStoreMetrics shows at /metrics how the store and the cache over it are.
+// registerStoreMetrics registers metrics of the store and of the cache over it.
 func registerStoreMetrics(reg prometheus.Registerer, b backend, view *cache.Cache, lag *cache.Probe) {
 	gauge := func(name, help string, value func() float64) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
@@ -53,7 +53,8 @@ func registerStoreMetrics(reg prometheus.Registerer, b backend, view *cache.Cach
 		usage(func(u etcd.Usage) int64 { return u.Defragmentations }))
 }
 
-// registerReplicaMetrics shows this replica and those that share its etcd.
+// registerReplicaMetrics registers metrics of this replica and of those that share its
+// etcd.
 func registerReplicaMetrics(reg prometheus.Registerer, r *etcd.Replicas) {
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "pilot_replica_cut_off", Help: "1 when etcd has not confirmed this replica's entry in the register for longer than that lasts: it is missing to the others.",
@@ -67,7 +68,7 @@ func registerReplicaMetrics(reg prometheus.Registerer, r *etcd.Replicas) {
 	}
 }
 
-// registerAlarms shows the alarms of an external etcd.
+// registerAlarms registers the alarms of an external etcd.
 func registerAlarms(reg prometheus.Registerer, alarms *etcd.Alarms) {
 	for name, raised := range map[string]func() bool{"NOSPACE": alarms.NoSpace, "CORRUPT": alarms.Corrupt} {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -9,11 +9,11 @@ import (
 	"github.com/pilot-api/pilot-api/credential/rotation"
 )
 
-// streamFiles is the name of those for streams among all that are followed.
+// streamFiles names the files for streams among all followed files.
 const streamFiles = "--grpc-tls-cert"
 
-// streamTLS is nil for plain text. Later connections have what the files hold then;
-// those that are open stay.
+// streamTLS returns the TLS configuration of the listener for streams, nil for plain
+// text. New connections use the newest files. Open connections stay as they are.
 func (o *options) streamTLS(files *rotation.Follower) (*tls.Config, error) {
 	if o.grpcTLS.CertificateFile == "" {
 		return nil, nil
@@ -28,7 +28,7 @@ func (o *options) streamTLS(files *rotation.Follower) (*tls.Config, error) {
 	}, nil
 }
 
-// streamEnd makes a configuration of the newest files.
+// streamEnd makes TLS configurations from the newest files.
 type streamEnd struct {
 	files *rotation.Follower
 

@@ -1,7 +1,7 @@
-// Package archtest keeps the import tables of docs/decisions/001-house.md: the
-// architecture as a statement of policy. Only shipped code counts; test files
-// may look up. It also keeps pages true: the files, folders, tests, Go names and
-// headings that they name must exist.
+// Package archtest checks the import tables of docs/decisions/001-house.md, which state
+// the architecture. Only shipped code counts; test files may import parents. It also
+// checks pages: the files, folders, tests, Go names and headings that they name must
+// exist.
 package archtest
 
 import (
@@ -20,8 +20,8 @@ const (
 	house  = "../../docs/decisions/001-house.md"
 )
 
-// row is a line of the tables: packages, as patterns of path.Match, and what of the
-// project they may import.
+// row is a line of the tables: packages, as patterns of path.Match, and what they may
+// import of the project.
 type row struct {
 	packages, imports []string
 	met               bool
@@ -49,10 +49,10 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// quoted are package names in the tables.
+// quoted matches package names in the tables.
 var quoted = regexp.MustCompile("`([a-z0-9/*-]+)`")
 
-// tables are the lines of those that say what a package may import.
+// tables returns the lines that say what a package may import.
 func tables(t *testing.T) []*row {
 	t.Helper()
 	text, err := os.ReadFile(house)
@@ -75,7 +75,7 @@ func tables(t *testing.T) []*row {
 	return rows
 }
 
-// names are the packages of a cell, and there is nothing else in it.
+// names returns the packages of a cell, which contains nothing else.
 func names(t *testing.T, cell string) []string {
 	t.Helper()
 	var out []string
@@ -106,8 +106,8 @@ func matchesAny(patterns []string, pkg string) bool {
 	return false
 }
 
-// projectImports maps each package of the module to those it imports from it,
-// both relative to the module.
+// projectImports maps each package of the module to those that it imports from it, both
+// relative to the module.
 func projectImports(t *testing.T) map[string][]string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")

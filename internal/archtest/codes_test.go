@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// TestProblemsHaveCodes: whoever makes a problem says which it is
-// (docs/decisions/025-message-codes.md). What only shows one, with a message alone,
-// makes none.
+// TestProblemsHaveCodes checks that code which makes a problem sets its code
+// (docs/decisions/025-message-codes.md). A problem with only a message is for display.
 func TestProblemsHaveCodes(t *testing.T) {
 	seen := 0
 	for _, pkg := range []string{"schema", "mesh", "compile", "discovery", "discovery/*"} {
@@ -36,7 +35,7 @@ func TestProblemsHaveCodes(t *testing.T) {
 	}
 }
 
-// literal is a diag.Problem that is made in the source.
+// literal is a diag.Problem in the source.
 type literal struct {
 	at     token.Position
 	fields map[string]bool

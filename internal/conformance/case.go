@@ -13,7 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// bodyCase is a case.yaml, as far as it matters.
+// bodyCase is the relevant part of a case.yaml.
 type bodyCase struct {
 	Name    string
 	Request struct {
@@ -29,8 +29,8 @@ type bodyCase struct {
 	unreadable      error
 }
 
-// checkBody runs one case; the error tells the first difference. The text of an
-// error is everybody's own.
+// checkBody runs one case. The error describes the first difference. The text of an
+// error response is not compared.
 func (s *suite) checkBody(ctx context.Context, c *bodyCase) error {
 	if c.unreadable != nil {
 		return c.unreadable
@@ -49,8 +49,8 @@ func (s *suite) checkBody(ctx context.Context, c *bodyCase) error {
 	return err
 }
 
-// objects are the registry and the case's own; refused tells which of them
-// validation would not take.
+// objects returns those of the registry and of the case. refused says which of them
+// validation would refuse.
 func (s *suite) objects(c *bodyCase) (objects []*schema.Object, refused, err error) {
 	if objects, err = s.registry.objects(); err != nil {
 		return nil, nil, err
@@ -65,7 +65,7 @@ func (s *suite) objects(c *bodyCase) (objects []*schema.Object, refused, err err
 	return objects, refused, nil
 }
 
-// answer is the body that a control plane over the objects gives.
+// answer returns the body from a control plane over the objects.
 func (s *suite) answer(ctx context.Context, c *bodyCase, objects []*schema.Object) ([]byte, error) {
 	settings, err := s.settings(c.MeshConfig)
 	if err != nil {
@@ -78,9 +78,8 @@ func (s *suite) answer(ctx context.Context, c *bodyCase, objects []*schema.Objec
 	return body, err
 }
 
-// settings are mesh.yaml with the case's own values over it, for a mesh that
-// keeps all of Pilot's accidents. Management ports were part of Pilot's
-// registry.
+// settings returns mesh.yaml overridden by the case's own values, for a mesh that keeps
+// all quirks of Pilot. Management ports were part of Pilot's registry.
 func (s *suite) settings(own map[string]any) (*mesh.Settings, error) {
 	all := map[string]any{"v1Compatibility": true}
 	maps.Copy(all, s.mesh)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// unordered are the lists whose order a comparer may ignore, by the name of
-// the field and, before the dot, of the one around it; "" is the whole body.
+// unordered lists the lists whose order may be ignored, by the name of the field and,
+// before the dot, that of the enclosing one. "" is the whole body.
 var unordered = []string{
 	".clusters",
 	".listeners",
@@ -20,11 +20,11 @@ var unordered = []string{
 	"routes.request_headers_to_add",
 }
 
-// filterList is where HTTP filters are: their order counts, but not that of
-// faults among themselves, nor the type of cors.
+// filterList is where HTTP filters are. Their order counts, except that of faults among
+// themselves. The type of cors does not count.
 const filterList = "config.filters"
 
-// compare takes two JSON bodies; the error tells the first difference.
+// compare compares two JSON bodies. The error describes the first difference.
 func compare(want, got []byte) error {
 	var wanted, found any
 	if err := json.Unmarshal(want, &wanted); err != nil {
@@ -38,8 +38,8 @@ func compare(want, got []byte) error {
 	return differ("$", wanted, found)
 }
 
-// normalise brings what may be ignored into one form, in place. At is the
-// place of v, as in unordered.
+// normalise brings what may be ignored into one form, in place. at is the place of v, as
+// in unordered.
 func normalise(v any, at string) {
 	switch v := v.(type) {
 	case []any:
@@ -63,7 +63,7 @@ func normalise(v any, at string) {
 	}
 }
 
-// sortFaults sorts fault filters among the places where faults are.
+// sortFaults sorts fault filters among their places.
 func sortFaults(filters []any) {
 	var faults []any
 	for _, f := range filters {
@@ -79,7 +79,7 @@ func sortFaults(filters []any) {
 	}
 }
 
-// byName orders by name first, so that what belongs together comes together.
+// byName orders by name first, so that related elements are adjacent.
 func byName(a, b any) int {
 	if c := strings.Compare(label(a), label(b)); c != 0 {
 		return c
@@ -87,7 +87,7 @@ func byName(a, b any) int {
 	return strings.Compare(text(a), text(b))
 }
 
-// label is what an element is called, "" if nothing.
+// label returns the name of an element, "" if it has none.
 func label(v any) string {
 	m, _ := v.(map[string]any)
 	for _, field := range []string{"name", "service-key", "address"} {
@@ -98,11 +98,11 @@ func label(v any) string {
 	return ""
 }
 
-// text is JSON with sorted keys.
+// text returns JSON with sorted keys.
 func text(v any) string {
 	out, err := json.Marshal(v)
 	if err != nil {
-		return err.Error() // Nothing that was decoded fails to encode.
+		return err.Error() // Everything that was decoded can be encoded.
 	}
 	return string(out)
 }

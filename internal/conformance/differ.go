@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// differ walks two JSON values and returns an error that tells the first
-// difference: where, as a JSON path, and both values.
+// differ compares two JSON values. The error describes the first difference: where, as a
+// JSON path, and both values.
 func differ(path string, want, got any) error {
 	switch w := want.(type) {
 	case map[string]any:
@@ -52,8 +52,8 @@ func differInObject(path string, want, got map[string]any) error {
 	return nil
 }
 
-// differInList compares element by element. An element with a name that the
-// other list has nowhere is missing, or one too many.
+// differInList compares element by element. An element whose name is not in the other
+// list is missing or superfluous.
 func differInList(path string, want, got []any) error {
 	for i := range max(len(want), len(got)) {
 		switch {
@@ -90,7 +90,7 @@ func unexpected(path string, got any) error {
 
 func shown(v any) string { return shorten([]byte(text(v))) }
 
-// mostShown is how much of a value is printed.
+// mostShown is the maximum length of a printed value.
 const mostShown = 120
 
 func shorten(value []byte) string {

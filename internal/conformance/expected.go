@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// compare takes the recorded body without Mixer, which does not exist here.
-// Where none was recorded, it takes the one with Mixer less what was Mixer's.
+// compare uses the recorded body without Mixer, which does not exist here. If none was
+// recorded, it uses the one with Mixer and removes Mixer's parts.
 func (c *bodyCase) compare(got []byte) error {
 	for _, name := range []string{c.ExpectedNoMixer, "expected-nomixer.json"} {
 		want, err := os.ReadFile(filepath.Join(c.dir, name))
@@ -27,7 +27,7 @@ func (c *bodyCase) compare(got []byte) error {
 	return cmp.Or(err, compare(want, got))
 }
 
-// mixers are the names of what was there for Mixer, by the list they stand in.
+// mixers lists the names of Mixer's parts, by the list that contains them.
 var mixers = map[string][]string{
 	"clusters": {"mixer_check_server", "mixer_report_server"},
 	"filters":  {"mixer"},
@@ -41,8 +41,7 @@ func withoutMixer(body []byte) ([]byte, error) {
 	return json.Marshal(stripped(v))
 }
 
-// stripped is a value of a body without Mixer's clusters, filters and options
-// of routes.
+// stripped returns a part of a body without Mixer's clusters, filters and route options.
 func stripped(v any) any {
 	switch v := v.(type) {
 	case []any:

@@ -20,12 +20,12 @@ type suite struct {
 	statuses []*statusCase
 }
 
-// casePlaces are where cases may be in a folder, which may be a case itself.
+// casePlaces are where cases may be in a folder. The folder may be a case itself.
 var casePlaces = []string{"cases/*/case.yaml", "*/case.yaml", "case.yaml"}
 
-// load reads a folder. The registry and the mesh configuration that it does
-// not bring are those of the shared folder. No cases at all are an error; one
-// that cannot be read fails alone.
+// load reads a folder. A registry or mesh configuration that it lacks comes from the
+// shared folder. A folder without cases is an error. A case that cannot be read fails on
+// its own.
 func load(dir, shared string) (*suite, error) {
 	s := &suite{registry: &registry{}}
 	var list struct{ Cases []*statusCase }
@@ -53,7 +53,7 @@ func load(dir, shared string) (*suite, error) {
 	return s, nil
 }
 
-// ownOr is a file of dir or, when that has none, of another folder.
+// ownOr returns the path of a file in dir or, if dir has none, in another folder.
 func ownOr(other, dir, name string) string {
 	own := filepath.Join(dir, name)
 	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +62,7 @@ func ownOr(other, dir, name string) string {
 	return own
 }
 
-// readCase reads a case.yaml. A case without a name has that of its folder.
+// readCase reads a case.yaml. The default name of a case is that of its folder.
 func readCase(file string) *bodyCase {
 	c := &bodyCase{dir: filepath.Dir(file), ExpectedStatus: http.StatusOK}
 	c.unreadable = readYAML(file, c)
@@ -70,7 +70,7 @@ func readCase(file string) *bodyCase {
 	return c
 }
 
-// optional forgives a file that is not there.
+// optional ignores the error for a file that does not exist.
 func optional(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

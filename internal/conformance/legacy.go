@@ -16,15 +16,15 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// written is an object as a case's file has it.
+// written is an object as written in a case's file.
 type written struct {
 	Kind     string
 	Metadata metav1.ObjectMeta
 	Spec     map[string]any
 }
 
-// readObjects reads the config objects of Pilot 0.7.1 in a file; refused says
-// why validation would not take some of them.
+// readObjects reads the config objects of Pilot 0.7.1 in a file. refused says why
+// validation would refuse some of them.
 func readObjects(file, namespace string) (objects []*schema.Object, refused, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -44,10 +44,10 @@ func readObjects(file, namespace string) (objects []*schema.Object, refused, err
 	return objects, refused, nil
 }
 
-// object is the object of today. The v1alpha2 kinds are what they were; those
-// of v1alpha3 are written as people do it today. What Pilot took and validation
-// refuses, such as a block of addresses for a host, is an object as it may be
-// in a store from older times.
+// object returns the current form of the object. The v1alpha2 kinds are unchanged; those
+// of v1alpha3 are converted to today's form. An object that Pilot accepted and validation
+// refuses, such as one with an address block for a host, is returned as an older store
+// may contain it.
 func (o *written) object(namespace string) (obj *schema.Object, refused, err error) {
 	if o.Metadata.Namespace == "" {
 		o.Metadata.Namespace = namespace
@@ -63,7 +63,7 @@ func (o *written) object(namespace string) (obj *schema.Object, refused, err err
 	return obj, refused, err
 }
 
-// anyObject need not be valid.
+// anyObject returns an object that need not be valid.
 func anyObject(kind string, meta metav1.ObjectMeta, spec any) (*schema.Object, error) {
 	k, _ := schema.KindByName(kind)
 	if k == nil {
@@ -76,13 +76,13 @@ func anyObject(kind string, meta metav1.ObjectMeta, spec any) (*schema.Object, e
 	return schema.New(k, meta, text)
 }
 
-// ownNames are the fields whose keys are the author's own words. The ports of
-// an endpoint are such, those of a service are a list.
+// ownNames are the fields whose keys the author chooses. An endpoint's ports are among
+// them; a service's ports are a list.
 var ownNames = []string{"labels", "sourceLabels", "headers", "appendHeaders", "selector", "ports"}
 
 var underscore = regexp.MustCompile(`_[a-z0-9]`)
 
-// camelCase respells the fields of a spec in the proto spelling.
+// camelCase renames the fields of a spec to the proto spelling.
 func camelCase(v any) {
 	switch v := v.(type) {
 	case []any:

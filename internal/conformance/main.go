@@ -1,22 +1,20 @@
-// Command conformance compares what we answer to Envoy's REST v1 discovery
-// with what Pilot 0.7.1 answered. Each case of a folder goes the real way:
-// objects into a store, a discovery server over it, the HTTP server on
-// loopback, GET of the recorded path. The folder's own README tells its layout
-// and what a comparer may ignore.
+// Command conformance compares our answers to Envoy's REST v1 discovery with those of
+// Pilot 0.7.1. Each case of a folder uses the real path: objects in a store, a discovery
+// server over it, the HTTP server on loopback, and a GET of the recorded path. The
+// folder's README describes its layout and what a comparison may ignore.
 //
 //	folder.go    a folder of cases, or one case
 //	case.go      one case: its input, its request, its verdict
-//	expected.go  the body it wants
+//	expected.go  the expected body
 //	registry.go  Pilot's service registry as ServiceEntries
-//	legacy.go    objects of that time, read
-//	modern.go    and as they are written today
+//	legacy.go    reads objects of that time
+//	modern.go    converts them to today's form
 //	world.go     the control plane of one case
 //	compare.go   what may be ignored
 //	differ.go    the first difference of two bodies
-//	status.go    requests that want a status or a plain text
+//	status.go    requests that expect a status or a plain text
 //
-// It prints a table, ends with "N passed, M failed" and exits 1 when any
-// failed.
+// It prints a table, ends with "N passed, M failed" and exits with 1 if any failed.
 package main
 
 import (
@@ -30,8 +28,7 @@ import (
 	"text/tabwriter"
 )
 
-// recorded is where the cases are unless another folder is named. They are not
-// part of the repository.
+// recorded is the default folder of cases. They are not part of the repository.
 const recorded = "../shared/conformance/pilot-v1"
 
 func main() {
@@ -53,8 +50,8 @@ func main() {
 	}
 }
 
-// report runs the folder and reports whether everything passed. Only the cases
-// with a body are counted in the last line.
+// report runs the folder and reports whether everything passed. The last line counts only
+// the cases with a body.
 func (s *suite) report(ctx context.Context, w io.Writer) bool {
 	wrong := 0
 	if len(s.statuses) > 0 {
@@ -66,7 +63,7 @@ func (s *suite) report(ctx context.Context, w io.Writer) bool {
 	return wrong+failed == 0
 }
 
-// table prints a line for each case, and returns how many failed.
+// table prints a line for each case and returns the number of failures.
 func table[C any](w io.Writer, title string, cases []C, check func(C) (string, error)) (failed int) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tw, "%s\tVERDICT\tFIRST DIFFERENCE\n", title)

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// modern changes a v1alpha3 object, in camel case, into today's form.
+// modern converts v1alpha3 objects, in camel case, to today's form.
 var modern = map[string]func(*written){
 	"ExternalService": modernExternalService,
 	"DestinationRule": modernDestinationRule,
@@ -51,8 +51,8 @@ func modernVirtualService(o *written) {
 	}
 }
 
-// modernWebsockets names the routes of websockets in an annotation: Istio does
-// not ask any more, because later Envoys need not be told.
+// modernWebsockets names the websocket routes in an annotation. Istio has no field for
+// them any more, because later Envoys need none.
 func modernWebsockets(o *written) {
 	var names []string
 	for i, route := range objects(o.Spec["http"]) {
@@ -68,7 +68,7 @@ func modernWebsockets(o *written) {
 	}
 }
 
-// modernDestinations names hosts. A port by name is gone; Pilot read none.
+// modernDestinations names hosts. Named ports no longer exist; Pilot did not read any.
 func modernDestinations(route map[string]any) {
 	destinations := []map[string]any{member(route, "mirror")}
 	for _, weighted := range objects(route["route"]) {
@@ -82,7 +82,8 @@ func modernDestinations(route map[string]any) {
 	}
 }
 
-// modernFault knows that no percentage, and 0 then, meant all requests.
+// modernFault converts percent to percentage. It omits 0, which meant all requests to
+// Pilot, as a missing percent did.
 func modernFault(fault map[string]any) {
 	for _, part := range []map[string]any{member(fault, "delay"), member(fault, "abort")} {
 		if percent, ok := part["percent"].(float64); ok {
@@ -109,13 +110,13 @@ func rename(m map[string]any, from, to string) {
 	}
 }
 
-// member is the object at a name; nil when there is none.
+// member returns the object at a name, nil if there is none.
 func member(m map[string]any, name string) map[string]any {
 	inner, _ := m[name].(map[string]any)
 	return inner
 }
 
-// objects are the objects of a list.
+// objects returns the objects of a list.
 func objects(list any) []map[string]any {
 	var out []map[string]any
 	items, _ := list.([]any)

@@ -12,8 +12,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// registry is registry.yaml: the services that Pilot's platform told it, and
-// where its config objects lived.
+// registry is registry.yaml: the services of Pilot's platform, and where its config
+// objects were.
 type registry struct {
 	Services        []service
 	ManagementPorts []port
@@ -22,7 +22,7 @@ type registry struct {
 
 type service struct {
 	Hostname, Address string
-	ExternalName      string // an alias of a name outside
+	ExternalName      string // an alias of an external name
 	Ports             []port
 	Instances         []instance
 }
@@ -41,7 +41,7 @@ type instance struct {
 	AZ                  string
 }
 
-// endpoint is all ports of one workload, as a ServiceEntry has it.
+// endpoint is all ports of one workload, as in a ServiceEntry.
 type endpoint struct {
 	Address  string            `json:"address"`
 	Labels   map[string]string `json:"labels,omitempty"`
@@ -49,7 +49,7 @@ type endpoint struct {
 	Ports    map[string]int    `json:"ports"`
 }
 
-// objects are the services as today's registry knows them.
+// objects returns the services as ServiceEntries.
 func (r *registry) objects() ([]*schema.Object, error) {
 	var out []*schema.Object
 	for _, s := range r.Services {
@@ -62,7 +62,7 @@ func (r *registry) objects() ([]*schema.Object, error) {
 	return out, nil
 }
 
-// namespace is the second part of a host NAME.NAMESPACE.svc.DOMAIN.
+// namespace returns the second part of a host NAME.NAMESPACE.svc.DOMAIN.
 func (r *registry) namespace(host string) string {
 	inside, ok := strings.CutSuffix(host, ".svc."+r.ConfigDefaults.Domain)
 	if _, namespace, dotted := strings.Cut(inside, "."); ok && dotted {
@@ -71,8 +71,8 @@ func (r *registry) namespace(host string) string {
 	return r.ConfigDefaults.Namespace
 }
 
-// entry is the service as a ServiceEntry. One with an external name has no
-// instances: the proxies look up its host.
+// entry returns the service as a ServiceEntry. A service with an external name has no
+// instances: proxies look up its host.
 func (s *service) entry(namespace string) (*schema.Object, error) {
 	ports := make([]map[string]any, len(s.Ports))
 	for i, p := range s.Ports {
@@ -92,7 +92,7 @@ func (s *service) entry(namespace string) (*schema.Object, error) {
 	return validObject("ServiceEntry", metav1.ObjectMeta{Name: s.Hostname, Namespace: namespace}, spec)
 }
 
-// endpoints puts the instances of one workload together, in registry order.
+// endpoints groups the instances by workload, in registry order.
 func (s *service) endpoints() ([]*endpoint, error) {
 	var out []*endpoint
 	for _, i := range s.Instances {
@@ -115,7 +115,7 @@ func (i *instance) sameWorkload(e *endpoint) bool {
 	return e.Address == i.IP && e.Locality == i.AZ && maps.Equal(e.Labels, i.Labels)
 }
 
-// validObject makes an object by way of its text, as a person would.
+// validObject makes an object from its text, as a person would.
 func validObject(kind string, meta metav1.ObjectMeta, spec any) (*schema.Object, error) {
 	k, _ := schema.KindByName(kind)
 	if k == nil {

@@ -10,16 +10,16 @@ import (
 // statusCase is an entry of status-cases.yaml.
 type statusCase struct {
 	Test, Path string
-	// RegistryFault names the call to the registry that fails. Here all the
-	// registry is one source, which then cannot be read.
+	// RegistryFault names the call to the registry that fails. Here the registry is one
+	// source, which then cannot be read.
 	RegistryFault, RegistryFaultText string
-	// ProxyInstancesAZ, if there, are the zones of the proxy's instances.
+	// ProxyInstancesAZ, if set, are the zones of the proxy's instances.
 	ProxyInstancesAZ *[]string
 	Status           int
 	Body             *string // nil: any
 }
 
-// checkStatus runs one case; the error tells what is different.
+// checkStatus runs one case. The error describes the difference.
 func (s *suite) checkStatus(ctx context.Context, c *statusCase) error {
 	settings, err := s.settings(nil)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *statusCase) fault() error {
 	return errors.New(c.RegistryFaultText)
 }
 
-// registryOf is the registry with the instances that the case gives its proxy.
+// registryOf returns the registry with the instances that the case gives its proxy.
 func (s *suite) registryOf(c *statusCase) *registry {
 	if c.ProxyInstancesAZ == nil {
 		return s.registry
@@ -65,8 +65,8 @@ func (s *suite) registryOf(c *statusCase) *registry {
 	return &out
 }
 
-// rezoned puts the instances at ip into the first of the zones, or drops them
-// when there is none.
+// rezoned puts the instances at ip into the first of the zones. It drops them if there
+// are no zones.
 func rezoned(instances []instance, ip string, zones []string) []instance {
 	var out []instance
 	for _, i := range instances {
@@ -81,7 +81,7 @@ func rezoned(instances []instance, ip string, zones []string) []instance {
 	return out
 }
 
-// nodeIP is the address in the node at the end of a path.
+// nodeIP returns the address in the node at the end of a path.
 func nodeIP(path string) string {
 	node := path[strings.LastIndexByte(path, '/')+1:]
 	parts := strings.Split(node, "~")

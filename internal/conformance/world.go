@@ -25,8 +25,8 @@ import (
 // patience bounds one case, which takes some milliseconds.
 const patience = 30 * time.Second
 
-// ask builds a control plane over the objects, sends one GET and takes it
-// down. With a fault, the store cannot be read.
+// ask starts a control plane over the objects, sends one GET and stops it. With a fault,
+// the store cannot be read.
 func ask(ctx context.Context, settings *mesh.Settings, objects []*schema.Object, fault error, path string) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -48,7 +48,7 @@ func ask(ctx context.Context, settings *mesh.Settings, objects []*schema.Object,
 	return w.get(path)
 }
 
-// world is a running control plane, put together as the program does it.
+// world is a running control plane, assembled as in the program.
 type world struct {
 	address string
 	view    *cache.Cache
@@ -78,7 +78,7 @@ func start(ctx context.Context, settings *mesh.Settings, objs store.Interface) (
 	return w, nil
 }
 
-// stop returns when everything has ended, with what did not end in order.
+// stop returns when everything has ended, with the errors.
 func (w *world) stop() error {
 	w.cancel()
 	if err := w.running.Wait(); !errors.Is(err, context.Canceled) {
@@ -87,7 +87,7 @@ func (w *world) stop() error {
 	return nil
 }
 
-// settled waits until there is an answer, or it is known why there is none.
+// settled waits until there is an answer, or a known reason why there is none.
 func (w *world) settled() error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -101,7 +101,7 @@ func (w *world) settled() error {
 	return nil
 }
 
-// get sends the path as it is recorded: an Envoy escapes nothing.
+// get requests the path exactly as recorded, because an Envoy escapes nothing.
 func (w *world) get(path string) (int, []byte, error) {
 	req := (&http.Request{
 		Method: http.MethodGet,
@@ -117,8 +117,8 @@ func (w *world) get(path string) (int, []byte, error) {
 	return resp.StatusCode, body, err
 }
 
-// fill makes a store of the objects. They were validated when they were read,
-// but for those that come from older times.
+// fill returns a store with the objects. They were validated when they were read, except
+// those from older times.
 func fill(ctx context.Context, objects []*schema.Object) (store.Interface, error) {
 	objs := memory.New()
 	for _, obj := range objects {

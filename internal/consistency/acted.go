@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// mark tells a change from all others: by the value that it wrote, which no two
-// writes share, or by the revision of a deletion.
+// mark identifies a change by the value that it wrote, which is unique, or by the
+// revision of a deletion.
 type mark struct {
 	key      schema.Key
 	value    string
@@ -24,7 +24,7 @@ func (c Change) mark() mark {
 	return mark{key: c.Key, value: c.Value}
 }
 
-// mark of what a step makes at a revision.
+// mark returns the mark of the change that a step makes at a revision.
 func (s Step) mark(revision int64) mark {
 	if s.Verb == Delete {
 		return mark{key: s.Key, revision: revision}
@@ -32,8 +32,8 @@ func (s Step) mark(revision int64) mark {
 	return mark{key: s.Key, value: s.Value}
 }
 
-// acts are the writes that happened: those that were acknowledged, and those of
-// unknown outcome that the store's order knows of. The others never did.
+// acts are the writes that happened: the acknowledged ones, and those of unknown outcome
+// that are in the store's order. The others never happened.
 type acts struct {
 	all  []*Operation
 	made map[mark]*Operation
@@ -59,8 +59,8 @@ func (c *check) acted() *acts {
 			unsure = append(unsure, op)
 		}
 	}
-	// Which of several unknown deletes of an object made a deletion is not known:
-	// the one that came first allows most.
+	// It is not known which of several unknown deletes of an object made a deletion.
+	// The first one allows the most.
 	slices.SortStableFunc(unsure, func(a, b *Operation) int { return cmp.Compare(a.Call, b.Call) })
 	for _, change := range c.order.changes {
 		if a.made[change.mark()] != nil {
@@ -74,8 +74,8 @@ func (c *check) acted() *acts {
 	return a
 }
 
-// mayHaveMade is for writes of unknown outcome. A transaction is recognised by
-// its values alone.
+// mayHaveMade reports whether a write of unknown outcome may have made a change. The
+// values of a transaction identify it.
 func (o *Operation) mayHaveMade(change Change) bool {
 	if change.Type == store.Deleted {
 		return o.Verb == Delete && o.Key == change.Key
@@ -83,22 +83,22 @@ func (o *Operation) mayHaveMade(change Change) bool {
 	return slices.ContainsFunc(o.Does(), func(s Step) bool { return s.mark(change.Revision) == change.mark() })
 }
 
-// foundAt is a write of unknown outcome that the order tells of. It was over when
-// anybody was told of its revision or a later one.
+// foundAt returns a write of unknown outcome that is in the store's order. It ended
+// before any client received its revision or a later one.
 func (c *check) foundAt(unsure *Operation, revision int64) *Operation {
 	op := *unsure
 	op.Outcome, op.Revision, op.Detail = OK, revision, fmt.Sprintf(" (of unknown outcome; found at %d)", revision)
 	op.Return = max(op.Call, c.clock.toldOf(revision))
 	if op.Verb == Delete {
-		op.Expect = 0 // Another one may have done it.
+		op.Expect = 0 // Another operation may have done it.
 	}
 	return &op
 }
 
-// claims wants that every change was asked for, by one write that had begun, and
-// that no two writes share a revision.
+// claims requires that every change was requested by one write that had begun, and that
+// no two writes share a revision.
 func (c *check) claims(a *acts) {
-	asked := map[mark]*Operation{} // Whatever came of it.
+	asked := map[mark]*Operation{} // Whatever its outcome.
 	for i := range c.Operations {
 		if op := &c.Operations[i]; op.Verb.writes() {
 			for _, s := range op.Does() {
@@ -127,15 +127,15 @@ func (c *check) claims(a *acts) {
 	}
 }
 
-// inTime wants that a write came after all that was told before it began.
+// inTime requires that a write came after everything that was received before it began.
 func (c *check) inTime(op *Operation, change Change) {
 	if floor := c.clock.floor(op.Call); change.Revision <= floor {
 		c.violate("order", "%s became %s, and revision %d had already been told", op, change, floor)
 	}
 }
 
-// happened wants a write where its answer, or the order, says that it is, whole
-// and on the state that it depends on.
+// happened requires that a write is where its answer or the order says, complete, and on
+// the state that it depends on.
 func (c *check) happened(op *Operation) {
 	steps := op.Does()
 	missing := slices.DeleteFunc(slices.Clone(steps), func(s Step) bool {

@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Check returns every violation that it finds, none for a history that the
-// contract allows.
+// Check returns every violation that it finds, none for a history that the contract
+// allows.
 func (h *History) Check() []Violation {
 	c := &check{History: h, order: newOrder(h.Changes), clock: newClock(h)}
 	c.found = c.order.sound()
@@ -55,8 +55,8 @@ func (c *check) operation(op *Operation) {
 	}
 }
 
-// negative wants that an object was, at some time of the request, in a state
-// that the answer suits.
+// negative requires that an object was in a state that fits the answer at some time of
+// the request.
 func (c *check) negative(op *Operation) {
 	low, high := c.window(op)
 	failing := op.failing()
@@ -68,7 +68,7 @@ func (c *check) negative(op *Operation) {
 	}
 }
 
-// get wants a version that was the present one at some time of the request.
+// get requires a version that was current at some time of the request.
 func (c *check) get(op *Operation) {
 	change, ok := c.order.change(op.Key, op.Revision)
 	if !ok || !present(change) || change.Value != op.Got {
@@ -82,7 +82,7 @@ func (c *check) get(op *Operation) {
 	}
 }
 
-// list wants the very state of the revision that the list names.
+// list requires the exact state at the list's revision.
 func (c *check) list(op *Operation) {
 	if op.Exact != 0 && op.Revision != op.Exact {
 		c.violate("list of another revision", "%s", op)
@@ -102,15 +102,15 @@ func (c *check) list(op *Operation) {
 	}
 }
 
-// gone wants that more changes than are kept have come since.
+// gone requires that more changes than are kept have come since.
 func (c *check) gone(op *Operation) {
 	if since, honest := c.forgotten(op.Exact, op.Return); !honest {
 		c.violate("untrue refusal", "%s: only %d changes came since, and %d are kept", op, since, c.Kept)
 	}
 }
 
-// forgotten reports whether what came after a revision may be gone at a time,
-// and how much that is at most.
+// forgotten reports whether the changes after a revision may be gone at a time, and the
+// maximum number of them.
 func (c *check) forgotten(revision int64, at time.Duration) (since int, may bool) {
 	for _, compaction := range c.Compactions {
 		if compaction.At <= at && revision < compaction.Revision {
@@ -121,7 +121,7 @@ func (c *check) forgotten(revision int64, at time.Duration) (since int, may bool
 	return since, since >= c.Kept
 }
 
-// window is the revisions that an operation may have seen.
+// window returns the revisions that an operation may have seen.
 func (c *check) window(op *Operation) (low, high int64) {
 	switch {
 	case op.AtLeast == store.Any || op.Exact != 0:
@@ -133,7 +133,7 @@ func (c *check) window(op *Operation) (low, high int64) {
 	return low, c.clock.ceiling(op.Return)
 }
 
-// Rules counts violations by rule, as "lost event 3", in the order of names.
+// Rules counts violations by rule, as in "lost event 3", sorted by name.
 func Rules(found []Violation) []string {
 	count := map[string]int{}
 	for _, v := range found {

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// clock ties revisions to time: the store has one order for all objects, so
-// whatever anybody was told bounds what everybody may be told afterwards.
+// clock relates revisions to time. The store has one order for all objects, so everything
+// that any client received bounds what all clients may receive later.
 type clock struct {
-	told  []moment // By time, revisions growing: what was known when.
-	begun []moment // By time: from here on writes get revisions of at least this.
+	told  []moment // By time, with growing revisions: what was known when.
+	begun []moment // By time: from here on writes get at least this revision.
 }
 
 type moment struct {
@@ -50,8 +50,8 @@ func newClock(h *History) *clock {
 	return c
 }
 
-// floor is the oldest revision that the store may have been at: somebody had
-// already been told of it.
+// floor returns the oldest possible revision of the store at a time: some client had
+// already received it.
 func (c *clock) floor(at time.Duration) int64 {
 	i := sort.Search(len(c.told), func(i int) bool { return c.told[i].at >= at })
 	if i == 0 {
@@ -60,7 +60,7 @@ func (c *clock) floor(at time.Duration) int64 {
 	return c.told[i-1].revision
 }
 
-// toldOf is when somebody had been told of a revision or of a later one.
+// toldOf returns when a client had received a revision or a later one.
 func (c *clock) toldOf(revision int64) time.Duration {
 	i := sort.Search(len(c.told), func(i int) bool { return c.told[i].revision >= revision })
 	if i == len(c.told) {
@@ -69,8 +69,8 @@ func (c *clock) toldOf(revision int64) time.Duration {
 	return c.told[i].at
 }
 
-// ceiling is the newest revision that the store may have been at: the next one
-// is of a write that had not begun.
+// ceiling returns the newest possible revision of the store at a time: the next one is of
+// a write that had not begun.
 func (c *clock) ceiling(at time.Duration) int64 {
 	i := sort.Search(len(c.begun), func(i int) bool { return c.begun[i].at > at })
 	if i == len(c.begun) {

@@ -1,8 +1,7 @@
-// Package consistency judges what clients of a config store were told: by a
-// history of their operations and watches, and by the order of changes that
-// the store itself keeps, it finds every answer that the contract of
-// store.Interface does not allow. It starts nothing; internal/consistency/soak
-// makes histories with real programs and real faults.
+// Package consistency checks the answers of a config store. From a history of operations
+// and watches, and from the order of changes that the store keeps, it finds every answer
+// that the contract of store.Interface does not allow. It starts no programs:
+// internal/consistency/soak makes histories with real programs and real faults.
 package consistency
 
 import (
@@ -14,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Version is one state of an object. Values are unique: no two writes of a
-// history carry the same.
+// Version is one state of an object. Values are unique: no two writes of a history have
+// the same.
 type Version struct {
 	Key      schema.Key
 	Revision int64
@@ -32,7 +31,7 @@ type Change struct {
 
 func (c Change) String() string { return fmt.Sprintf("%s %s", c.Type, c.Version) }
 
-// Verb is what an operation does.
+// Verb is the kind of an operation.
 type Verb string
 
 const (
@@ -40,9 +39,9 @@ const (
 	Update Verb = "update"
 	Patch  Verb = "patch"
 	Delete Verb = "delete"
-	// Apply writes whether the object is there or not; only a step does it.
+	// Apply writes whether the object exists or not. Only a step does it.
 	Apply Verb = "apply"
-	// Txn does all its steps, at one revision, or none.
+	// Txn does all its steps at one revision, or none.
 	Txn  Verb = "transaction"
 	Get  Verb = "get"
 	List Verb = "list"
@@ -50,7 +49,7 @@ const (
 
 func (v Verb) writes() bool { return v != Get && v != List }
 
-// Outcome is what an operation was answered.
+// Outcome is the kind of an operation's answer.
 type Outcome string
 
 const (
@@ -58,39 +57,39 @@ const (
 	NotFound Outcome = "not found"
 	Exists   Outcome = "exists"
 	Conflict Outcome = "conflict"
-	// Gone is the answer that an exact revision is no longer kept.
+	// Gone means that an exact revision is no longer kept.
 	Gone Outcome = "gone"
-	// Refused did nothing and tells nothing.
+	// Refused means that nothing was done. It gives no information.
 	Refused Outcome = "refused"
-	// Unknown may have happened, now or at any later time.
+	// Unknown means that it may have happened, or may happen at any later time.
 	Unknown Outcome = "unknown"
 	// Unexpected is an answer that the request can never have.
 	Unexpected Outcome = "unexpected"
 )
 
-// Operation is one request. Times are since the begin of the history, on one
-// monotonic clock.
+// Operation is one request. Times are since the start of the history, on one monotonic
+// clock.
 type Operation struct {
 	Client, Server string
 	Verb           Verb
 	Key            schema.Key  // All but lists and transactions.
 	Scope          store.Scope // Lists.
-	Value          string      // What a create, update or patch wants to store.
+	Value          string      // The value that a create, update or patch stores.
 	Expect         int64       // The resourceVersion that a write depends on, 0 for none.
-	Steps          []Step      // Transactions: each about another object, one at least with a value.
+	Steps          []Step      // Transactions: each about another object, at least one with a value.
 	AtLeast        int64       // Reads, as in store.ReadOptions.
 	Exact          int64       // Lists, as in store.ListOptions.
-	Limit          int         // Lists that were read page by page, in objects a page.
-	// Return of a list in pages that was read to its end is when its first page
-	// was there, which fixed its revision.
+	Limit          int         // Lists that were read page by page, in objects per page.
+	// Return, for a list whose pages were all read, is when its first page arrived,
+	// which fixed its revision.
 	Call, Return time.Duration
 
 	Outcome  Outcome
 	Failed   int       // The step that a transaction was refused for.
 	Detail   string    // Anything that helps to read a violation.
 	Revision int64     // Of the object in the answer, of the list, or of the transaction.
-	Got      string    // The value that a get answered.
-	Items    []Version // What a list answered.
+	Got      string    // The value that a get returned.
+	Items    []Version // The items that a list returned.
 }
 
 func (o *Operation) String() string {
@@ -121,7 +120,7 @@ func kindName(s store.Scope) string {
 	return s.Kind.Kind
 }
 
-// Frame is one thing that a watcher did or was told.
+// Frame is one action of a watcher, or one message that it received.
 type Frame struct {
 	At       time.Duration
 	Type     FrameType
@@ -143,46 +142,46 @@ func (f Frame) String() string {
 type FrameType string
 
 const (
-	// Began to ask for what comes after Revision.
+	// Began is a request for what comes after Revision.
 	Began FrameType = "BEGAN"
-	// Bookmark says that everything up to Revision was told.
+	// Bookmark says that everything up to Revision was sent.
 	Bookmark FrameType = store.BookmarkFrame
-	// Expired is the answer that what comes after Revision is no longer kept.
+	// Expired says that the changes after Revision are no longer kept.
 	Expired FrameType = "EXPIRED"
 	// Broken is any other end.
 	Broken FrameType = "BROKEN"
 )
 
-// Watch is all that one watcher was told, over as many streams as it took: each
-// begins at the last revision that it knows.
+// Watch is everything that one watcher received over all its streams. Each stream begins
+// at the last revision that the watcher knows.
 type Watch struct {
 	Name  string
 	Scope store.Scope
-	// Plain: it goes on from the last event that it was told, as Kubernetes'
-	// clients do. A transaction, of which that may have been in the middle, is
-	// told again to it as a whole. Others know where transactions end.
+	// Plain means that the watcher resumes after its last event, as Kubernetes clients
+	// do. If that event was in the middle of a transaction, the watcher receives the
+	// whole transaction again. Others know where transactions end.
 	Plain  bool
 	Frames []Frame
-	// Until is the revision that it had the time to come to; 0 for a watcher
-	// that went away by itself.
+	// Until is the revision that the watcher had time to reach, 0 for a watcher that
+	// left by itself.
 	Until int64
 }
 
-// History is what happened.
+// History is the record of a run.
 type History struct {
 	Operations []Operation
 	Watches    []*Watch
-	// Changes is the order of the store itself, whole from its first change.
+	// Changes is the store's own order, complete from its first change.
 	Changes []Change
-	// Kept is how many changes a watcher may go back, unless others compacted
+	// Kept is how many changes a watcher may go back, unless another program compacted
 	// etcd.
 	Kept int
-	// Compactions are what others did to etcd.
+	// Compactions are those that other programs made.
 	Compactions []Compaction
 }
 
-// Compaction takes the changes up to a revision from etcd. At is when it was
-// asked for.
+// Compaction removes the changes up to a revision from etcd. At is the time of the
+// request.
 type Compaction struct {
 	At       time.Duration
 	Revision int64

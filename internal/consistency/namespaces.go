@@ -11,23 +11,22 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// space is the sequential namespace: its objects, at the revision of the last
-// write. It knows nothing of the order that the store kept, so it judges that
-// order too.
+// space is the sequential model of a namespace: its objects at the revision of the last
+// write. It does not use the order that the store kept, so it also checks that order.
 type space struct {
 	revision int64
 	objects  map[schema.Key]Version
 }
 
-// part is what an operation did in one namespace.
+// part is the part of an operation in one namespace.
 type part struct {
 	*Operation
 	namespace string
-	steps     []Step // That were tried here.
-	refused   bool   // The last of the steps is that one.
-	// turn is the revision of the write before this one. Answers name revisions,
-	// and so the order of writes: the search is for where the reads go, and
-	// whether the order of writes suits the times of all of them.
+	steps     []Step // Those tried here.
+	refused   bool   // The last of the steps was refused.
+	// turn is the revision of the write before this one. Answers contain revisions and
+	// so the order of writes. The search finds the places of the reads, and whether the
+	// order of writes fits the times of all operations.
 	turn int64
 }
 
@@ -61,7 +60,7 @@ func (s space) allows(p *part) bool {
 	return true
 }
 
-// after is the namespace after all steps.
+// after returns the namespace after all steps.
 func (s space) after(p *part) space {
 	next := space{p.Revision, maps.Clone(s.objects)}
 	for _, step := range p.steps {
@@ -102,11 +101,11 @@ var model = porcupine.Model{
 	},
 }
 
-// searchLimit bounds the search for one namespace. Revisions leave few choices, so
-// that it takes far less.
+// searchLimit bounds the search for one namespace. A search takes far less, because
+// revisions leave few choices.
 const searchLimit = time.Minute
 
-// namespaces wants a linearization of the operations on each namespace.
+// namespaces requires a linearization of the operations on each namespace.
 func (c *check) namespaces(a *acts) {
 	for namespace, parts := range c.parts(a) {
 		takeTurns(parts)
@@ -123,7 +122,7 @@ func (c *check) namespaces(a *acts) {
 	}
 }
 
-// parts are the linearizable operations by namespace.
+// parts returns the linearizable operations by namespace.
 func (c *check) parts(a *acts) map[string][]*part {
 	all := map[string][]*part{}
 	add := func(op *Operation) {
@@ -144,7 +143,7 @@ func (c *check) parts(a *acts) map[string][]*part {
 	return all
 }
 
-// touched are the namespaces that an operation tells something of.
+// touched returns the namespaces that an operation gives information about.
 func (c *check) touched(op *Operation) (namespaces []string) {
 	add := func(namespace string) {
 		if !slices.Contains(namespaces, namespace) {

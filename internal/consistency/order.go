@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// order is the order of changes, and what was the state when.
+// order is the order of changes, with the state at each revision.
 type order struct {
 	changes []Change // By revision.
 	byKey   map[schema.Key][]Change
@@ -25,8 +25,8 @@ func newOrder(changes []Change) *order {
 	return o
 }
 
-// at is the last change of an object up to a revision, and the index of the
-// next one.
+// at returns the last change of an object up to a revision, and the index of the next
+// one.
 func (o *order) at(key schema.Key, revision int64) (last Change, next int) {
 	all := o.byKey[key]
 	next = sort.Search(len(all), func(i int) bool { return all[i].Revision > revision })
@@ -36,13 +36,13 @@ func (o *order) at(key schema.Key, revision int64) (last Change, next int) {
 	return last, next
 }
 
-// change is the one of an object at exactly this revision.
+// change returns the change of an object at exactly this revision.
 func (o *order) change(key schema.Key, revision int64) (Change, bool) {
 	c, _ := o.at(key, revision)
 	return c, c.Revision == revision && revision != 0
 }
 
-// before is the state of an object just before a revision; false for none.
+// before returns the state of an object just before a revision, false for none.
 func (o *order) before(key schema.Key, revision int64) (Version, bool) {
 	c, _ := o.at(key, revision-1)
 	return c.Version, present(c)
@@ -50,7 +50,7 @@ func (o *order) before(key schema.Key, revision int64) (Version, bool) {
 
 func present(c Change) bool { return c.Type == store.Added || c.Type == store.Modified }
 
-// state is what a list of a scope must answer at a revision.
+// state returns the correct list of a scope at a revision.
 func (o *order) state(scope store.Scope, revision int64) map[schema.Key]Version {
 	state := map[schema.Key]Version{}
 	for key := range o.byKey {
@@ -61,8 +61,8 @@ func (o *order) state(scope store.Scope, revision int64) map[schema.Key]Version 
 	return state
 }
 
-// ever reports whether an object was, at some revision from low to high, in a
-// state that suits.
+// ever reports whether an object was in a matching state at some revision from low to
+// high.
 func (o *order) ever(key schema.Key, low, high int64, suits func(last Change) bool) bool {
 	last, next := o.at(key, low)
 	for all := o.byKey[key]; ; next++ {
@@ -76,7 +76,7 @@ func (o *order) ever(key schema.Key, low, high int64, suits func(last Change) bo
 	}
 }
 
-// within are the changes in a scope after one revision and up to another.
+// within returns the changes in a scope after one revision and up to another.
 func (o *order) within(scope store.Scope, after, to int64) []Change {
 	first := sort.Search(len(o.changes), func(i int) bool { return o.changes[i].Revision > after })
 	var found []Change
@@ -91,8 +91,8 @@ func (o *order) within(scope store.Scope, after, to int64) []Change {
 	return found
 }
 
-// sound finds what is wrong with the order itself: an object that is made
-// twice, or changed when it is not there.
+// sound finds errors in the order itself: an object that is created twice, or changed
+// when it does not exist.
 func (o *order) sound() (found []Violation) {
 	for key, all := range o.byKey {
 		var before Change

@@ -6,11 +6,11 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Step is what an operation does to one object; a transaction has several.
+// Step is the effect of an operation on one object. A transaction has several.
 type Step struct {
 	Verb   Verb
 	Key    schema.Key
-	Value  string // What it wants to store; nothing for a delete.
+	Value  string // The value to store; empty for a delete.
 	Expect int64  // The resourceVersion that it depends on, 0 for none.
 }
 
@@ -25,7 +25,7 @@ func (s Step) String() string {
 	return text
 }
 
-// upon is what must come of a step upon one state of its object.
+// upon returns the required outcome of a step for a state of its object.
 func (s Step) upon(now Version, there bool) Outcome {
 	switch {
 	case s.Verb == Create && there:
@@ -40,7 +40,7 @@ func (s Step) upon(now Version, there bool) Outcome {
 	return OK
 }
 
-// Does are the steps of an operation about objects; a list has none.
+// Does returns the steps of an operation. A list has none.
 func (o *Operation) Does() []Step {
 	switch o.Verb {
 	case List:
@@ -51,11 +51,11 @@ func (o *Operation) Does() []Step {
 	return []Step{{o.Verb, o.Key, o.Value, o.Expect}}
 }
 
-// failing is the step that an operation was refused for.
+// failing returns the step that an operation was refused for.
 func (o *Operation) failing() Step { return o.Does()[o.Failed] }
 
-// tried are the steps that an answer tells something of: those after the one
-// that a transaction was refused for may have been possible or not.
+// tried returns the steps about which an answer gives information. The steps after a
+// refused one may have been possible or not.
 func (o *Operation) tried() []Step {
 	if o.Verb == Txn && o.Outcome != OK {
 		return o.Steps[:o.Failed+1]
@@ -63,7 +63,7 @@ func (o *Operation) tried() []Step {
 	return o.Does()
 }
 
-// decided reports whether an answer tells anything of the objects.
+// decided reports whether an answer gives information about the objects.
 func (o *Operation) decided() bool {
 	switch o.Outcome {
 	case OK, NotFound, Exists, Conflict:

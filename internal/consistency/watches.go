@@ -7,9 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// watch wants that a watcher was told every change in its scope after the
-// revision that it began at, exactly once and in order, for as long as it had
-// the time to.
+// watch requires that a watcher received every change in its scope after its first
+// revision, exactly once and in order, as far as it had time to.
 func (c *check) watch(w *Watch) {
 	if len(w.Frames) == 0 {
 		return
@@ -28,14 +27,14 @@ func lastRevision(o *order) int64 {
 	return o.changes[len(o.changes)-1].Revision
 }
 
-// follower goes through the frames of one watcher beside the true changes.
+// follower compares the frames of one watcher with the true changes.
 type follower struct {
 	*check
 	watch  *Watch
-	seen   int64    // The last revision that an event or bookmark told.
-	marked int64    // The last revision that a bookmark told.
-	due    []Change // Not told yet.
-	begins bool     // Nothing was told since it began.
+	seen   int64    // The last revision of an event or bookmark.
+	marked int64    // The last revision of a bookmark.
+	due    []Change // Not received yet.
+	begins bool     // Nothing was received since it began.
 }
 
 func (f *follower) violate(rule string, frame Frame, format string, args ...any) {
@@ -61,9 +60,9 @@ func (f *follower) frame(frame Frame) {
 	}
 }
 
-// began takes the watcher back to where it goes on from: what it asks for again
-// it is told again. A plain one may owe the rest of a transaction to a stream
-// that broke in the middle of it.
+// began moves the follower back to the revision from which the watcher resumes: the
+// watcher receives again what it asks for again. A plain watcher may still lack the rest
+// of a transaction whose stream broke in the middle.
 func (f *follower) began(frame Frame) {
 	if !f.watch.Plain && f.dueUpTo(frame.Revision) > 0 || f.dueUpTo(frame.Revision-1) > 0 {
 		f.violate("watcher", frame, "it goes on from there and was not told %s", f.due[0])
@@ -73,7 +72,7 @@ func (f *follower) began(frame Frame) {
 	f.due = slices.Concat(rest, f.after(f.seen))
 }
 
-// again takes a plain watcher back to before a transaction.
+// again moves the follower of a plain watcher back to before a transaction.
 func (f *follower) again() {
 	if whole := f.order.within(f.watch.Scope, f.seen-1, f.seen); f.watch.Plain && len(whole) > 1 {
 		f.due = f.after(f.seen - 1)
@@ -81,12 +80,12 @@ func (f *follower) again() {
 	}
 }
 
-// after is what is to be told after a revision.
+// after returns the changes that are due after a revision.
 func (f *follower) after(revision int64) []Change {
 	return f.order.within(f.watch.Scope, revision, lastRevision(f.order))
 }
 
-// dueUpTo is how many changes up to a revision were not told.
+// dueUpTo returns the number of due changes up to a revision.
 func (f *follower) dueUpTo(revision int64) (n int) {
 	for n < len(f.due) && f.due[n].Revision <= revision {
 		n++
@@ -94,8 +93,8 @@ func (f *follower) dueUpTo(revision int64) (n int) {
 	return n
 }
 
-// skip takes the changes up to a revision as lost: the rest of a transaction, if
-// some of it was told.
+// skip records the due changes up to a revision as lost. If a part of their transaction
+// was received, that is a split transaction.
 func (f *follower) skip(frame Frame, rule string, to int64) {
 	n := f.dueUpTo(to)
 	if n > 0 && f.due[0].Revision == f.seen {
@@ -131,8 +130,8 @@ func (f *follower) event(frame Frame) {
 	f.seen = max(f.seen, frame.Revision)
 }
 
-// isDue is where a change stands among those that are due, -1 for nowhere. What
-// one revision changed may come in any order.
+// isDue returns the index of a change among those that are due, or -1. The changes of one
+// revision may come in any order.
 func (f *follower) isDue(told Change) int {
 	for i, c := range f.due {
 		if c == told {
@@ -154,7 +153,7 @@ func (f *follower) bookmark(frame Frame) {
 	f.seen, f.marked = frame.Revision, frame.Revision
 }
 
-// expired is honest when more changes than are kept have come since.
+// expired checks that more changes than are kept have come since.
 func (f *follower) expired(frame Frame) {
 	if since, honest := f.forgotten(f.seen, frame.At); !honest {
 		f.violate("untrue end", frame, "only %d changes came after %d, and %d are kept", since, f.seen, f.Kept)

@@ -11,11 +11,11 @@ import (
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
-// gatewayPort is how rules of gateways spell the port that they open.
+// gatewayPort is the text of an open port in gateways' rules.
 const gatewayPort = "number: 80,"
 
-// elsewhere moves the instances, 127.0.0.10 and up in the files, into a random
-// /24 of the loopback network, and Envoy's listeners to free ports.
+// elsewhere moves the instances, at 127.0.0.10 and up in the files, to a random /24 of
+// the loopback network, and Envoy's listeners to free ports.
 func elsewhere() (*strings.Replacer, error) {
 	block := fmt.Sprintf("127.%d.%d.", 1+rand.IntN(254), rand.IntN(256))
 	var moves []string
@@ -24,7 +24,7 @@ func elsewhere() (*strings.Replacer, error) {
 		if err != nil {
 			return nil, err
 		}
-		// What listens on 127.0.0.1 stays there.
+		// Listeners on 127.0.0.1 keep their address.
 		moves = append(moves, "127.0.0.1:"+port, fmt.Sprintf("127.0.0.1:%d", free), port, strconv.Itoa(free))
 	}
 	gateway, err := testbed.FreePort()
@@ -35,7 +35,7 @@ func elsewhere() (*strings.Replacer, error) {
 	return strings.NewReplacer(append(moves, "127.0.0.", block)...), nil
 }
 
-// copyFiles puts the files of the setting into the world's folder.
+// copyFiles writes the files of the setting to the world's folder.
 func (w *World) copyFiles(s Setting) error {
 	rules, err := filepath.Glob(filepath.Join(s.Rules, "*.yaml"))
 	if err != nil {

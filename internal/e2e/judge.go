@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Judgements return what is wrong, or the empty text.
+// Judgements return what is wrong, or "".
 
-// share holds when about the part p of the answers is from the version, or has
-// the status, within what chance allows.
+// share checks that a share p of the answers, within the limits of chance, is from the
+// version or has the status.
 func (t *Traffic) share(what string, p float64) string {
 	n := t.count(func(a *Answer) bool { return version(a) == what })
 	if lo, hi := bounds(len(t.Answers), p); n < lo || n > hi {
@@ -18,7 +18,7 @@ func (t *Traffic) share(what string, p float64) string {
 	return ""
 }
 
-// all holds when every answer is so; should says in words what that is.
+// all checks that is holds for every answer. should describes the requirement.
 func (t *Traffic) all(should string, is func(*Answer) bool) string {
 	if n := t.count(is); n < len(t.Answers) {
 		return fmt.Sprintf("%d answers are not %s", len(t.Answers)-n, should)
@@ -26,7 +26,7 @@ func (t *Traffic) all(should string, is func(*Answer) bool) string {
 	return ""
 }
 
-// equal holds when there are exactly as many as there should be.
+// equal checks that n is want.
 func (t *Traffic) equal(what string, n, want int) string {
 	if n != want {
 		return fmt.Sprintf("%d %s, want %d", n, what, want)
@@ -45,7 +45,7 @@ func firstOf(judgements ...string) string {
 
 func ok(a *Answer) bool { return a.Status == http.StatusOK }
 
-// from holds for an answer of one of the versions.
+// from returns a condition that an answer is from one of the versions.
 func from(versions ...string) func(*Answer) bool {
 	return func(a *Answer) bool { return slices.Contains(versions, version(a)) }
 }

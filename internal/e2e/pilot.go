@@ -22,8 +22,8 @@ type Pilot struct {
 	programs Programs
 }
 
-// StartPilot runs a pilot-api on a free loopback port, and returns when it is
-// ready. Its log is in dir; where its data is, args must say.
+// StartPilot runs a pilot-api on a free loopback port and returns when it is ready. Its
+// log is in dir. args must say where its data is.
 func StartPilot(ctx context.Context, programs Programs, dir string, args ...string) (*Pilot, error) {
 	server, err := testbed.NewServer(dir, "pilot-api", programs.PilotAPI, args...)
 	if err != nil {
@@ -33,7 +33,7 @@ func StartPilot(ctx context.Context, programs Programs, dir string, args ...stri
 	return p, p.Restart(ctx)
 }
 
-// Restart starts the program again as it was started, after Stop or Kill, and
+// Restart starts the program again with the same arguments, after Stop or Kill, and
 // returns when it is ready.
 func (p *Pilot) Restart(ctx context.Context) error {
 	if err := p.Start(); err != nil {
@@ -51,8 +51,8 @@ func (p *Pilot) ready(ctx context.Context) error {
 	return p.Ready(ctx)
 }
 
-// Istioctl runs the command line against this server and returns what it
-// printed; the error of a failed one includes it.
+// Istioctl runs the command line against this server and returns its output. The error of
+// a failed command includes the output.
 func (p *Pilot) Istioctl(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, p.programs.Istioctl, append(args, "--server", p.URL)...)
 	var out, complaints bytes.Buffer
@@ -63,9 +63,9 @@ func (p *Pilot) Istioctl(ctx context.Context, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Published returns when discovery answers by all that has been written up to
-// now. Lists are linearizable and etcd has one clock for all kinds, so the
-// revision of any list will do.
+// Published returns when discovery answers include everything that has been written up to
+// now. Lists are linearizable and etcd has one revision for all kinds, so the revision of
+// any list will do.
 func (p *Pilot) Published(ctx context.Context) error {
 	text, err := fetch(ctx, p.URL+"/apis/config.istio.io/v1alpha2/routerules")
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *Pilot) publishedRevision(ctx context.Context) (int64, error) {
 	return int64(revision), err
 }
 
-// fetch returns the body of a GET that was answered 200.
+// fetch returns the body of a GET that was answered with 200.
 func fetch(ctx context.Context, url string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -113,7 +113,7 @@ func fetch(ctx context.Context, url string) ([]byte, error) {
 	return send(req)
 }
 
-// send returns the body of a request that was answered 200.
+// send returns the body of a request that was answered with 200.
 func send(req *http.Request) ([]byte, error) { return sendOver(http.DefaultClient, req) }
 
 func sendOver(client *http.Client, req *http.Request) ([]byte, error) {

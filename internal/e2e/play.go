@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Verdict is what came of a row.
+// Verdict is the result of a row.
 type Verdict struct {
 	Did   string // What the requests did.
 	Wrong string // What should not have happened; empty if the row holds.
@@ -22,8 +22,7 @@ func (w *World) Play(ctx context.Context, row Row) (v Verdict, err error) {
 	return v, err
 }
 
-// Under applies the rules, if there are any, does what is to be done, and
-// withdraws them.
+// Under applies the rules, if there are any, calls do, and withdraws them.
 func (w *World) Under(ctx context.Context, rules []string, do func() error) error {
 	if len(rules) == 0 {
 		return do()
@@ -34,8 +33,8 @@ func (w *World) Under(ctx context.Context, rules []string, do func() error) erro
 	return errors.Join(do(), w.withdraw(ctx, rules))
 }
 
-// Try sends the row's requests through the sidecar and judges what they did.
-// The error is about the programs: no verdict could be reached.
+// Try sends the row's requests through the sidecar and judges the results. An error is
+// about the programs and means that there is no verdict.
 func (w *World) Try(ctx context.Context, row Row) (Verdict, error) {
 	traffic, err := w.send(ctx, row)
 	if err != nil {
@@ -72,8 +71,8 @@ func (w *World) send(ctx context.Context, row Row) (*Traffic, error) {
 	return t, err
 }
 
-// quiet returns when Envoy has no request to a backend under way: mirrored
-// ones outlive the requests they are copies of.
+// quiet returns when Envoy has no pending request to a backend. Mirrored requests outlive
+// the originals.
 func (w *World) quiet(ctx context.Context) error {
 	return until(ctx, "mirrored requests to end", w.Sidecar.Process, func(ctx context.Context) error {
 		n, err := w.Sidecar.Counter(ctx, "upstream_rq(_pending)?_active$")

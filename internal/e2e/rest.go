@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// envoyNode is what an Envoy says of itself.
+// envoyNode is the node in an Envoy's requests.
 type envoyNode struct {
 	ID       string         `json:"id"`
 	Cluster  string         `json:"cluster"`
@@ -26,7 +26,7 @@ type restPoller struct {
 	asked int // Counts the newcomers.
 }
 
-// newRESTPoller is for the Envoy of a bootstrap.
+// newRESTPoller returns a poller for the Envoy of a bootstrap.
 func newRESTPoller(pilot *Pilot, bootstrap []byte) (*restPoller, error) {
 	var stated struct{ Node envoyNode }
 	if err := yaml.Unmarshal(bootstrap, &stated); err != nil {
@@ -35,9 +35,9 @@ func newRESTPoller(pilot *Pilot, bootstrap []byte) (*restPoller, error) {
 	return &restPoller{pilot: pilot, node: stated.Node}, nil
 }
 
-// offered asks the server for all that this proxy has taken. It asks as a proxy
-// that has just started in the same place: a change reaches a running one in
-// steps, and its polls must be its own.
+// offered asks the server for everything that this proxy has taken. It asks as a newly
+// started proxy in the same place, because changes reach a running proxy in steps, and
+// that proxy's polls must be its own.
 func (r *restPoller) offered(ctx context.Context, taken state) (state, error) {
 	offered := state{}
 	r.asked++
@@ -60,7 +60,7 @@ func (r *restPoller) offered(ctx context.Context, taken state) (state, error) {
 	return offered, nil
 }
 
-// newcomer is the node with an id that was never used.
+// newcomer returns the node with an unused id.
 func (r *restPoller) newcomer() envoyNode {
 	part := strings.Split(r.node.ID, "~")
 	part[2] = fmt.Sprintf("newcomer-%d-to-%s", r.asked, part[2])
@@ -69,8 +69,8 @@ func (r *restPoller) newcomer() envoyNode {
 	return node
 }
 
-// discover asks the server, as the node, for one type, and one name if it is
-// not empty. It asks over the server's socket, as an Envoy of its user does.
+// discover asks the server, as the node, for one type, and for one name if it is not
+// empty. It asks over the server's socket, as an Envoy of the server's user does.
 func (p *Pilot) discover(ctx context.Context, node envoyNode, kind, name string) ([]byte, error) {
 	poll := map[string]any{"node": node}
 	if name != "" {
@@ -101,7 +101,7 @@ func overSocket(file string) *http.Transport {
 	}}
 }
 
-// socket is the file of the one for HTTP.
+// socket returns the file of the socket for HTTP.
 func (p *Pilot) socket(ctx context.Context) (string, error) {
 	text, err := fetch(ctx, p.URL+"/v3/discovery:sockets")
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *Pilot) socket(ctx context.Context) (string, error) {
 	return told.HTTP, err
 }
 
-// versionOf is that of an answer, which may have nothing in it.
+// versionOf returns the version of an answer, which may be empty.
 func versionOf(answer []byte) (version string, empty bool, err error) {
 	var a struct {
 		Version   string `json:"version_info"`

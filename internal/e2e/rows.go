@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Row is a rule and what should come of it.
+// Row is a rule and its expected effect.
 type Row struct {
 	Rules  []string // Files of the setting, without .yaml; the last names the row.
 	Should string   // What should happen, for people.
 
-	// AtOnce is how many requests are under way together; 0 is ten.
+	// AtOnce is the number of concurrent requests; 0 is ten.
 	AtOnce int
 	Ask    func(i int) Ask
-	// Did says what happened, for people, and what of it should not have: the
-	// empty text if all is well.
+	// Did describes, for people, what happened and what was wrong. wrong is "" if all is
+	// well.
 	Did func(*Traffic) (did, wrong string)
 }
 
-// Title names the row in tables and tests.
+// Title returns the name of the row in tables and tests.
 func (r Row) Title() string {
 	if len(r.Rules) == 0 {
 		return "(no rule)"
@@ -28,7 +28,7 @@ func (r Row) Title() string {
 	return r.Rules[len(r.Rules)-1]
 }
 
-// Rows are of the bookshop, and tried in this order.
+// Rows are the rows of the bookshop, in the order in which they are tried.
 var Rows = []Row{
 	{
 		Should: "a third of the requests to each version of reviews",
@@ -88,7 +88,7 @@ var Rows = []Row{
 	{
 		Rules:  []string{"retried"},
 		Should: "200 for all, although each first attempt fails",
-		// Envoy lets three retries to a cluster be under way, and fails the rest.
+		// Envoy allows three concurrent retries to a cluster, and fails the rest.
 		AtOnce: 2,
 		Ask: func(i int) Ask {
 			return Ask{Service: "ratings", Path: "/", Header: http.Header{FailFirst: {strconv.Itoa(i)}}}
@@ -131,15 +131,15 @@ var Rows = []Row{
 	},
 }
 
-// get asks the service plainly.
+// get asks the service without special headers.
 func get(service string) func(int) Ask {
 	return func(int) Ask { return Ask{Service: service, Path: "/"} }
 }
 
-// cookie is how the bookshop knows jason.
+// cookie identifies jason to the bookshop.
 var cookie = http.Header{"Cookie": {"theme=dark; user=jason"}}
 
-// halfJason sends every other request as jason, told by the header.
+// halfJason sends every other request as jason, with the header known.
 func halfJason(service string, known http.Header) func(int) Ask {
 	return func(i int) Ask {
 		ask := Ask{Service: service, Path: "/"}
@@ -150,7 +150,7 @@ func halfJason(service string, known http.Header) func(int) Ask {
 	}
 }
 
-// byCaller holds when jason and the others see each their version, or status.
+// byCaller checks that jason and the others get their own version or status.
 func byCaller(jason, others string) func(*Traffic) (did, wrong string) {
 	return func(t *Traffic) (string, string) {
 		who := func(a *Answer) string { return caller(a) + " " + version(a) }
@@ -160,9 +160,9 @@ func byCaller(jason, others string) func(*Traffic) (did, wrong string) {
 	}
 }
 
-// delayed judges the others by Envoy's own counter: how long a request takes
-// that is not delayed is up to the machine. Envoy's timers count from the start
-// of a turn of its event loop, so that a delay may end a little early.
+// delayed judges the others by Envoy's own counter, because the time of a request without
+// a delay depends on the machine. Envoy's timers count from the start of an iteration of
+// its event loop, so a delay may end a little early.
 func delayed(t *Traffic) (did, wrong string) {
 	jason := t.count(func(a *Answer) bool { return a.asJason() })
 	late := t.count(func(a *Answer) bool { return a.asJason() && a.Took >= 250*time.Millisecond })

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Shop is the backends of a registry file: one HTTP server for each endpoint
-// of each ServiceEntry in it, at the very address and port it gives.
+// Shop is the backends of a registry file: one HTTP server for each endpoint of each
+// ServiceEntry in it, at exactly its address and port.
 type Shop struct {
 	servers []*http.Server
 
@@ -24,18 +24,18 @@ type Shop struct {
 	failed map[string]struct{} // Requests (by Attempt header) that failed once.
 }
 
-// Backend names one instance of a service in answers and counters.
+// Backend returns the name of an instance of a service in answers and counters.
 func Backend(service, version string) string { return service + " " + version }
 
-// Headers by which a request asks a backend for something else than an answer.
+// Headers by which a request asks a backend for special behaviour.
 const (
-	// FailFirst holds an id: the first request that comes with it is answered 503.
+	// FailFirst contains an id. The first request with that id is answered with 503.
 	FailFirst = "X-Fail-First"
-	// Hang asks for no answer at all.
+	// Hang asks for no answer.
 	Hang = "X-Hang"
 )
 
-// Echo is what a backend answers: who it is and what reached it.
+// Echo is the answer of a backend: its name and the request that reached it.
 type Echo struct {
 	Service string `json:"service"`
 	Version string `json:"version"`
@@ -102,7 +102,7 @@ func (s *Shop) backend(service, version string) http.Handler {
 	})
 }
 
-// count notes a hit and reports whether it is the one that has to fail.
+// count counts a hit and reports whether it is the one that has to fail.
 func (s *Shop) count(backend, failFirst string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *Shop) count(backend, failFirst string) bool {
 	return !before
 }
 
-// Hits returns how many requests each backend has had.
+// Hits returns the number of requests to each backend.
 func (s *Shop) Hits() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

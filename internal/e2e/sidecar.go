@@ -17,15 +17,15 @@ import (
 // Sidecar is a running Envoy.
 type Sidecar struct {
 	Node  string // Node id: role~ip~id~domain.
-	Admin string // URL of Envoy's own pages.
+	Admin string // URL of Envoy's admin pages.
 
-	// offered says what discovery has now for an Envoy that has taken so much.
+	// offered returns what discovery offers an Envoy that has taken the given state.
 	offered func(ctx context.Context, taken state) (state, error)
 	*testbed.Process
 }
 
-// run starts the Envoy with the bootstrap and returns when it is live. Its log
-// and its bootstrap are in dir.
+// run starts the Envoy with the bootstrap and returns when it is live. Its log and its
+// bootstrap are in dir.
 func (s *Sidecar) run(ctx context.Context, programs Programs, dir string, bootstrap []byte) error {
 	file := filepath.Join(dir, "envoy.yaml")
 	err := os.WriteFile(file, bootstrap, 0o600)
@@ -43,7 +43,7 @@ func (s *Sidecar) run(ctx context.Context, programs Programs, dir string, bootst
 	return nil
 }
 
-// live returns when Envoy says that it is.
+// live returns when Envoy reports that it is live.
 func (s *Sidecar) live(ctx context.Context) error {
 	return until(ctx, "Envoy to be live", s.Process, func(ctx context.Context) error {
 		_, err := fetch(ctx, s.Admin+"/ready")
@@ -51,8 +51,8 @@ func (s *Sidecar) live(ctx context.Context) error {
 	})
 }
 
-// Settle returns when Envoy has taken all that discovery offers it now. The
-// server must have published what the caller waits for; see Pilot.Published.
+// Settle returns when Envoy has taken everything that discovery offers it now. The server
+// must have published what the caller waits for; see Pilot.Published.
 func (s *Sidecar) Settle(ctx context.Context) error {
 	return until(ctx, "Envoy to take what is published", s.Process, func(ctx context.Context) error {
 		taken, err := s.taken(ctx)
@@ -67,8 +67,8 @@ func (s *Sidecar) Settle(ctx context.Context) error {
 	})
 }
 
-// Counter sums Envoy's counters and gauges whose names match the pattern, but for
-// those of its connection to pilot-api: a stream is a request that does not end.
+// Counter sums Envoy's counters and gauges whose names match the pattern. It excludes
+// those of the connection to pilot-api, where a stream is an endless request.
 func (s *Sidecar) Counter(ctx context.Context, pattern string) (int, error) {
 	text, err := fetch(ctx, s.Admin+"/stats?format=json&filter="+url.QueryEscape(pattern))
 	if err != nil {

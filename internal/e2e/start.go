@@ -9,9 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
-// StartSidecar runs an Envoy for the node that has its bootstrap from istioctl,
-// with the options, and returns when it is live. Its log and its bootstrap are in
-// dir.
+// StartSidecar runs an Envoy for the node with a bootstrap from istioctl with the given
+// options, and returns when it is live. Its log and its bootstrap are in dir.
 func StartSidecar(ctx context.Context, pilot *Pilot, dir, node string, options ...string) (*Sidecar, error) {
 	admin, err := testbed.FreePort()
 	if err != nil {
@@ -38,7 +37,7 @@ func StartSidecar(ctx context.Context, pilot *Pilot, dir, node string, options .
 	return s, s.run(ctx, pilot.programs, dir, bootstrap)
 }
 
-// polls reports whether options of istioctl bootstrap are for an Envoy that polls.
+// polls reports whether the options of istioctl bootstrap are for an Envoy that polls.
 func polls(options []string) bool {
 	api := slices.Index(options, "--api")
 	return api >= 0 && options[api+1] == "rest"

@@ -7,8 +7,8 @@ import (
 	"net/url"
 )
 
-// streamed asks the server whether a proxy on a stream has acknowledged all that
-// is published: then it is offered what it has taken.
+// streamed asks the server whether a streaming proxy has acknowledged everything that is
+// published. Then the proxy is offered what it has taken.
 func (p *Pilot) streamed(node string) func(context.Context, state) (state, error) {
 	return func(ctx context.Context, taken state) (state, error) {
 		var published struct{ Revision int64 }

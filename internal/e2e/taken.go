@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// state is what discovery says or what Envoy has taken: a version for each
-// type and, for route tables, for each name. All are hashes of content.
+// state is what discovery offers or what Envoy has taken: a version for each type and, for
+// route tables, for each name. All versions are hashes of content.
 type state map[string]string
 
-// taken reads from Envoy's dump what it works by; something that still warms
-// or was refused is an error.
+// taken reads from Envoy's dump the state that it uses. Anything that is warming or was
+// refused is an error.
 func (s *Sidecar) taken(ctx context.Context) (state, error) {
 	text, err := fetch(ctx, s.Admin+"/config_dump")
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Sidecar) taken(ctx context.Context) (state, error) {
 	return got, nil
 }
 
-// dumped is one part of Envoy's dump; which members it has depends on its type.
+// dumped is one part of Envoy's dump. Its members depend on its type.
 type dumped struct {
 	Type            string            `json:"@type"`
 	Version         string            `json:"version_info"`

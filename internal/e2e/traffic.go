@@ -14,21 +14,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Requests is how many requests try a row.
+// Requests is the number of requests for a row.
 const Requests = 200
 
-// Ask is one request as the front service would send it, to a service of the
-// shop.
+// Ask is one request from the front service to a service of the shop.
 type Ask struct {
 	Service string
 	Path    string
 	Header  http.Header
 }
 
-// asJason is the cookie, or the header, that some rules look for.
+// asJason reports whether the request has the cookie or header that some rules look for.
 func (a Ask) asJason() bool { return a.Header.Get("Cookie") != "" || a.Header.Get("End-User") != "" }
 
-// Answer is what came of it. Echo is of the backend that answered, if one did.
+// Answer is the result of a request. Echo is from the backend that answered, if any did.
 type Answer struct {
 	Ask
 	Status   int
@@ -37,14 +36,14 @@ type Answer struct {
 	Echo     Echo
 }
 
-// Traffic is what became of the requests of one row.
+// Traffic is the results of the requests of one row.
 type Traffic struct {
 	Answers []Answer
 	Hits    map[string]int // Requests that reached each backend meanwhile.
-	Delays  int            // Delays that Envoy says it injected meanwhile.
+	Delays  int            // Delays that Envoy reports to have injected meanwhile.
 }
 
-// count counts the answers that are so.
+// count counts the answers for which is holds.
 func (t *Traffic) count(is func(*Answer) bool) int {
 	n := 0
 	for i := range t.Answers {
@@ -55,7 +54,7 @@ func (t *Traffic) count(is func(*Answer) bool) int {
 	return n
 }
 
-// tally counts the answers by what they are, such as "v1 96, v3 104".
+// tally counts the answers by category, such as "v1 96, v3 104".
 func (t *Traffic) tally(what func(*Answer) string) string {
 	counts := map[string]int{}
 	for i := range t.Answers {
@@ -73,7 +72,7 @@ func listing(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// version is the version that answered, or the status if none did.
+// version returns the version that answered, or the status if none did.
 func version(a *Answer) string {
 	if a.Status != http.StatusOK {
 		return status(a)
@@ -83,7 +82,7 @@ func version(a *Answer) string {
 
 func status(a *Answer) string { return fmt.Sprintf("status %d", a.Status) }
 
-// asking is a client that takes redirects for answers.
+// asking returns a client that does not follow redirects.
 func asking(by *http.Transport) *http.Client {
 	return &http.Client{
 		Transport:     by,
@@ -92,7 +91,7 @@ func asking(by *http.Transport) *http.Client {
 	}
 }
 
-// sendAll asks all, a few at a time, and keeps the order.
+// sendAll sends all requests, atOnce at a time, and returns the answers in order.
 func sendAll(ctx context.Context, client *http.Client, asks []Ask, atOnce int) ([]Answer, error) {
 	answers := make([]Answer, len(asks))
 	group, ctx := errgroup.WithContext(ctx)

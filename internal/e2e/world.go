@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// node is the front service's sidecar, as the registries have it.
+// node is the front service's sidecar, as in the registries.
 const node = "sidecar~127.0.0.10~productpage-v1.default~default.svc.cluster.local"
 
-// Setting is the files that a World is made from. In each of them stand
-// addresses of 127.0.0.0/24, and ports, that a World changes for its own.
+// Setting is the files that a World is made from. Their addresses are in 127.0.0.0/24. A
+// World replaces these addresses, and the ports, with its own.
 type Setting struct {
 	Services string // The registry: ServiceEntries.
 	Mesh     string // Mesh settings.
 	Rules    string // Folder of rule files.
 }
 
-// Bookshop is the setting in a folder like examples/bookshop.
+// Bookshop returns the setting in a folder like examples/bookshop.
 func Bookshop(dir string) Setting {
 	return Setting{
 		Services: filepath.Join(dir, "services.yaml"),
@@ -36,18 +36,16 @@ type World struct {
 	Pilot   *Pilot
 	Sidecar *Sidecar
 	Shop    *Shop
-	moved   *strings.Replacer // Puts this world's addresses for those in files.
+	moved   *strings.Replacer // Replaces addresses in files with this world's.
 	client  *http.Client      // Its requests go through the sidecar.
 }
 
-// entrance starts the Envoy of a world, and makes the client that goes through
-// it.
+// entrance starts the Envoy of a world and makes the client that goes through it.
 type entrance func(ctx context.Context, w *World) error
 
-// OpenWorld starts everything and returns when a request gets through to each
-// service, by the HTTP proxy port of a sidecar that polls over REST v3. Files
-// are made below dir, which stays the caller's. The programs end with Close or
-// with ctx.
+// OpenWorld starts everything and returns when requests reach each service, through the
+// HTTP proxy port of a sidecar that polls over REST v3. It writes files below dir, which
+// the caller owns. The programs end with Close or with ctx.
 func OpenWorld(ctx context.Context, programs Programs, s Setting, dir string) (*World, error) {
 	return openWorld(ctx, programs, s, dir, proxyPort)
 }
@@ -78,11 +76,10 @@ func (w *World) open(ctx context.Context, programs Programs, s Setting, enter en
 	return enter(ctx, w)
 }
 
-// file is this world's copy of a file.
+// file returns this world's copy of a file.
 func (w *World) file(name string) string { return filepath.Join(w.Dir, name+".yaml") }
 
-// openShop copies the files and opens the backends at addresses that nobody
-// else has.
+// openShop copies the files and opens the backends at addresses that are not in use.
 func (w *World) openShop(s Setting) error {
 	var err error
 	for range 20 {
@@ -99,10 +96,10 @@ func (w *World) openShop(s Setting) error {
 	return fmt.Errorf("no free addresses in 127.0.0.0/8: %w", err)
 }
 
-// proxyPort is the way in for a client that knows an HTTP proxy.
+// proxyPort is the entrance for a client that uses an HTTP proxy.
 func proxyPort(ctx context.Context, w *World) error { return proxyPortWith()(ctx, w) }
 
-// proxyPortWith is that of a sidecar with options of its own.
+// proxyPortWith returns the entrance through a sidecar with additional options.
 func proxyPortWith(options ...string) entrance {
 	return func(ctx context.Context, w *World) (err error) {
 		if w.Sidecar, err = StartSidecar(ctx, w.Pilot, w.Dir, w.moved.Replace(node), options...); err != nil {
@@ -137,7 +134,7 @@ func (w *World) reachable(ctx context.Context) error {
 	return nil
 }
 
-// apply creates what the rule files hold and returns when Envoy works by it.
+// apply creates the objects of the rule files and returns when Envoy uses them.
 func (w *World) apply(ctx context.Context, rules []string) error {
 	return w.change(ctx, "create", rules)
 }
@@ -158,13 +155,13 @@ func (w *World) change(ctx context.Context, verb string, rules []string) error {
 	if err := w.Pilot.Published(ctx); err != nil {
 		return err
 	}
-	// What comes over a connection goes by the listener that took it, also when
-	// Envoy has a newer one.
+	// An open connection keeps the listener that accepted it, even if Envoy has a newer
+	// one.
 	defer w.client.CloseIdleConnections()
 	return w.Sidecar.Settle(ctx)
 }
 
-// Close stops what was started and returns what did not end well.
+// Close stops everything that was started and returns the errors.
 func (w *World) Close() error {
 	var errs []error
 	if w.client != nil {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// listener takes the request's connection; nil when none does. A captured
-// connection goes through the listener that hands off, and stays there when there
-// is none for it.
+// listener returns the listener for the request's connection, nil if there is none. A
+// captured connection arrives at the listener with UseOriginalDst and stays there if no
+// other listener matches.
 func (p *Proxy) listener(r Request) *Listener {
 	if !r.Captured {
 		l := p.nearest(r.Destination)
@@ -27,8 +27,8 @@ func (p *Proxy) listener(r Request) *Listener {
 	return nil
 }
 
-// nearest is the listener of the very address, or else the one of its port at
-// every address.
+// nearest returns the listener of the exact address, or else that of the port on every
+// address.
 func (p *Proxy) nearest(to netip.AddrPort) *Listener {
 	if l := p.at(to); l != nil {
 		return l
@@ -49,8 +49,8 @@ func (p *Proxy) at(address netip.AddrPort) *Listener {
 	return nil
 }
 
-// chain that takes the connection: the first that fits, as readers put them in
-// the order in which an Envoy looks at them.
+// chain returns the chain for the connection. It is the first one that matches: readers
+// put chains in the order in which Envoy tries them.
 func (l *Listener) chain(r Request) (chain Chain, ok bool) {
 	for _, c := range l.Chains {
 		if !c.reaches(r.Destination) {
@@ -70,7 +70,7 @@ func (c Chain) reaches(to netip.AddrPort) bool {
 	return (!c.Destination.IsValid() || c.Destination.Contains(to.Addr())) && (c.Port == 0 || c.Port == int(to.Port()))
 }
 
-// nearest is a chain of those for the most specific destination.
+// nearest returns a chain for the most specific destination.
 func (l *Listener) nearest(to netip.AddrPort) Chain {
 	for _, c := range l.Chains {
 		if c.reaches(to) {

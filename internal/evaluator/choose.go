@@ -2,9 +2,9 @@ package evaluator
 
 import "strings"
 
-// chooseHost is the virtual host with the best domain for an authority in lower
-// case: the same text, then the longest that starts with a star, then the
-// longest that ends in one, then the star. A star stands for at least one sign.
+// chooseHost returns the virtual host with the best domain for an authority in lower
+// case. The order is: an equal domain, the longest that starts with a star, the longest
+// that ends with one, the star alone. A star stands for at least one character.
 func chooseHost(hosts []*VirtualHost, authority string) *VirtualHost {
 	var best *VirtualHost
 	var bestRank rank
@@ -18,7 +18,7 @@ func chooseHost(hosts []*VirtualHost, authority string) *VirtualHost {
 	return best
 }
 
-// rank of a domain that fits; of equal kinds the longer text is better.
+// rank is the rank of a matching domain. Among equal kinds the longer domain is better.
 type rank struct{ kind, length int }
 
 // The kinds of domains, worst first; 0 is no domain.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Evaluate tells what the proxy does with the request.
+// Evaluate returns what the proxy does with the request.
 func (p *Proxy) Evaluate(r Request) Outcome {
 	l := p.listener(r)
 	if l == nil {
@@ -22,12 +22,12 @@ func (p *Proxy) Evaluate(r Request) Outcome {
 	case ok:
 		out.TCP, out.Shares = true, chain.Shares
 	case l.UseOriginalDst:
-		return Outcome{} // It closes what it cannot hand on.
+		return Outcome{} // Envoy closes what it cannot hand off.
 	}
 	return out
 }
 
-// authority is what virtual hosts are chosen by.
+// authority returns the authority that selects the virtual host.
 func (h *HTTP) authority(r Request) string {
 	whole := strings.ToLower(r.Host)
 	if at := strings.LastIndex(whole, ":"); h.IgnorePort && at > strings.LastIndex(whole, "]") {
@@ -36,7 +36,7 @@ func (h *HTTP) authority(r Request) string {
 	return whole
 }
 
-// stripDot is Envoy's: one dot at the very end, or before a colon.
+// stripDot removes one dot at the end of a host or before its port, as Envoy does.
 func stripDot(host string) string {
 	bare, port, hasPort := strings.Cut(host, ".:")
 	if hasPort && !strings.Contains(port, ".") {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// take fills in what a route does to a request that it matches.
+// take sets the outcome of a request that matches a route.
 func (h *HTTP) take(route *Route, r Request, out *Outcome) {
 	out.Operation = route.Operation
 	if h.CORS {
@@ -59,7 +59,7 @@ func (to *Redirect) location(match PathMatch, r Request) string {
 	return scheme + "://" + host + path
 }
 
-// rewritten replaces what matched: the prefix, or the whole path but the query.
+// rewritten replaces what matched: the prefix, or the whole path without the query.
 func (route *Route) rewritten(r Request) string {
 	path, query := r.bare()
 	switch {
@@ -72,7 +72,7 @@ func (route *Route) rewritten(r Request) string {
 	}
 }
 
-// replaced has the text in place of what matched.
+// replaced returns the path with text in place of what matched.
 func (m PathMatch) replaced(text string, r Request) string {
 	if m.Kind == Prefix {
 		return text + r.Path[len(m.Text):]
@@ -81,7 +81,7 @@ func (m PathMatch) replaced(text string, r Request) string {
 	return text + query
 }
 
-// shares leaves out clusters that get nothing.
+// shares returns the shares of the clusters, without those that get no requests.
 func (h *HTTP) shares(route *Route, r Request) []Share {
 	total := 0
 	for _, w := range route.Weights {
@@ -99,7 +99,7 @@ func (h *HTTP) shares(route *Route, r Request) []Share {
 	return out
 }
 
-// faults of a request that goes to the cluster, in the order they are drawn.
+// faults returns the faults of a request to the cluster in the order of their draws.
 func (h *HTTP) faults(route *Route, cluster string, r Request) []Fault {
 	var out []Fault
 	for _, f := range h.Faults {

@@ -29,7 +29,8 @@ func headersMatch(matches []HeaderMatch, r Request) bool {
 	return true
 }
 
-// matches: asked for presence, Envoy inverts also what is not there.
+// matches reports whether a header matches. Envoy inverts a condition on presence also
+// if the header is absent.
 func (m HeaderMatch) matches(value string, ok bool) bool {
 	if !ok && !m.MissingAsEmpty {
 		return m.Any && m.Not
@@ -50,7 +51,7 @@ func (m ValueMatch) fits(value string) bool {
 	}
 }
 
-// parameter is the first value of a query parameter.
+// parameter returns the first value of a query parameter.
 func (r Request) parameter(name string) (value string, ok bool) {
 	_, query := r.bare()
 	for pair := range strings.SplitSeq(strings.TrimPrefix(query, "?"), "&") {

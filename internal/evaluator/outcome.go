@@ -2,45 +2,45 @@ package evaluator
 
 import "time"
 
-// Outcome is what becomes of a request. Outcomes that behave alike compare
+// Outcome is the effect of a proxy on a request. Outcomes with the same behaviour compare
 // equal with cmp.Equal.
 type Outcome struct {
-	Listener string // "" when nothing takes the connection
-	// TCP: the connection goes on as it is.
+	Listener string // "" if nothing accepts the connection
+	// TCP means that the connection is forwarded as it is.
 	TCP         bool
 	VirtualHost string
 	Operation   string // of the trace
 
-	// Status that the proxy answers itself; 0 when it forwards. Location goes
-	// with a redirect, Body with another answer.
+	// Status is the status of the proxy's own answer, 0 if it forwards the request.
+	// Location belongs to a redirect, Body to another answer.
 	Status   int
 	Location string
 	Body     string
 
 	Shares []Share
-	// Host and Path are what the upstream gets.
+	// Host and Path are what the upstream receives.
 	Host, Path string
 	Change     Headers
 	Timeout    time.Duration // 0 is none
 	Retry      *Retry
 	Mirrors    []Mirror
-	HashHeader string // that endpoints are picked by
+	HashHeader string // the header that selects endpoints
 	WebSocket  bool
 	CORS       *CORS
 }
 
-// Share of the requests goes to one cluster.
+// Share is the part of the requests that one cluster gets.
 type Share struct {
 	Cluster string
 	Percent float64
-	// Faults are drawn for one after another.
+	// Faults are drawn one after another.
 	Faults []Fault
-	// Host is what the upstream gets in place of the Outcome's, if set.
+	// Host, if set, is what the upstream receives instead of the Outcome's.
 	Host   string
-	Change Headers // beside that of the route
+	Change Headers // besides that of the route
 }
 
-// onePercent of the requests, in millionths.
+// onePercent is one percent of the requests, in millionths.
 const (
 	onePercent  = 10_000
 	allRequests = 100 * onePercent
@@ -52,7 +52,7 @@ type Mirror struct {
 	PerMillion int
 }
 
-// Fault delays, then aborts; the two are drawn for independently.
+// Fault delays, then aborts. The two are drawn independently.
 type Fault struct {
 	Delay           time.Duration
 	DelayPerMillion int
@@ -61,10 +61,10 @@ type Fault struct {
 	AbortPerMillion int
 }
 
-// idle reports whether nothing ever happens.
+// idle reports whether the fault never occurs.
 func (f Fault) idle() bool { return f.DelayPerMillion == 0 && f.AbortPerMillion == 0 }
 
-// Headers are changes: of the request, and of its response.
+// Headers are changes to the request and to its response.
 type Headers struct {
 	Add, Set       []Header
 	Remove         []string
@@ -73,28 +73,28 @@ type Headers struct {
 	ResponseRemove []string
 }
 
-// Header is a value for a header, as it arrives; of a Format, as it is written.
+// Header is a header's value as received, or the text of a Format.
 type Header struct {
 	Name, Value string
 	Format      bool
 }
 
-// Retry of a failed request.
+// Retry is the retry policy for failed requests.
 type Retry struct {
 	On            string
 	StatusCodes   []uint32
 	Attempts      int
 	PerTryTimeout time.Duration // 0 is none
-	BackOff       time.Duration // 0 is Envoy's own
-	// OtherHosts and OtherPriorities are those that were not tried.
+	BackOff       time.Duration // 0 is Envoy's default
+	// OtherHosts and OtherPriorities prefer those that were not tried.
 	OtherHosts, OtherPriorities bool
 }
 
-// CORS policy; the lists joined with commas as in the answers' headers.
+// CORS is a CORS policy. Its lists are joined with commas, as in the answers' headers.
 type CORS struct {
 	Origins, OriginsBeginning, OriginsMatching   []string
 	Methods, AllowHeaders, ExposeHeaders, MaxAge string
 	Credentials                                  bool
-	// Keep: preflights of other origins are not forwarded.
+	// Keep means that preflights of other origins are not forwarded.
 	Keep bool
 }

@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// Proxy is all that an Envoy was told, in no dialect. Defaults are filled in.
+// Proxy is the whole configuration of an Envoy, in no dialect, with defaults filled in.
 type Proxy struct {
 	Listeners []*Listener
 	Clusters  map[string]*Cluster
 }
 
-// Listener takes connections. It has HTTP or Chains, or neither: then it closes
-// what it does not hand off.
+// Listener accepts connections. It has HTTP or Chains. With neither, it closes
+// connections that it does not hand off.
 type Listener struct {
 	Traits
 	HTTP   *HTTP
-	Chains []Chain // the first that fits
-	// Nearest: only the chains for the most specific destination are looked at.
+	Chains []Chain // the first match wins
+	// Nearest means that only the chains for the most specific destination are tried.
 	Nearest bool
 }
 
-// Traits are what a listener is, whatever comes in. They compare with ==.
+// Traits are properties of a listener that do not depend on its traffic. They are
+// comparable with ==.
 type Traits struct {
 	Name    string
 	Address netip.AddrPort
-	// Bind opens the port. UseOriginalDst gives each captured connection to the
+	// Bind opens the port. UseOriginalDst hands each captured connection to the
 	// listener of its destination.
 	Bind, UseOriginalDst bool
-	// CertificateFile and KeyFile terminate TLS, ClientCAFile verifies those
-	// who call; ALPN is joined with commas, Ciphers with colons, ClientNames with
-	// commas.
+	// CertificateFile and KeyFile terminate TLS. ClientCAFile verifies clients. ALPN and
+	// ClientNames are joined with commas, Ciphers with colons.
 	CertificateFile, KeyFile, ClientCAFile, ALPN, Ciphers, ClientNames string
-	// ClientOptional: a client may also show no certificate.
+	// ClientOptional means that a client may present no certificate.
 	ClientOptional bool
-	// OtherTLS is the rest of what v3 can ask of clients, as text.
+	// OtherTLS is the rest of what v3 can require of clients, as text.
 	OtherTLS  string
 	AccessLog string
 	// Tracing is the operation, "ingress" or "egress", "" for none.
@@ -43,20 +43,20 @@ type Traits struct {
 	UseRemoteAddress bool
 	Mongo            bool
 	// Idle is how long a quiet stream or connection lives, Age how long any
-	// connection; 0 is for ever.
+	// connection lives. 0 is no limit.
 	Idle, Age time.Duration
 }
 
-// Chain sends connections to clusters by their weights; the zero Prefix is any
-// destination, Port 0 any port, no name any client.
+// Chain sends connections to clusters by their weights. The zero Prefix matches any
+// destination, Port 0 any port, and an empty name any client.
 type Chain struct {
 	Destination netip.Prefix
 	Port        int
-	Name        string // as a client asks for it, perhaps with a leading "*."
+	Name        string // as a client asks for it; may begin with "*."
 	Shares      []Share
-	// HTTP takes the place of Shares.
+	// HTTP replaces Shares.
 	HTTP *HTTP
-	// Traits are those of the connections, where chains have TLS of their own.
+	// Traits are those of the connections, if chains have TLS of their own.
 	Traits Traits
 }
 
@@ -64,23 +64,22 @@ type Chain struct {
 type HTTP struct {
 	VirtualHosts []*VirtualHost
 	AbsoluteURLs bool
-	// StripDot takes the final dot off the host of a request before anything
-	// looks at it.
+	// StripDot removes the final dot of a request's host before anything else.
 	StripDot bool
-	// Hosts is what the Host header must fit whole, or the answer is 403; nil for
-	// anything.
+	// Hosts must match the whole Host header, or the answer is 403. Nil accepts
+	// any host.
 	Hosts *regexp.Regexp
-	// IgnorePort: virtual hosts are chosen by the name of a Host header alone.
+	// IgnorePort means that the port of the Host header does not select virtual hosts.
 	IgnorePort bool
-	// WebSockets: connections are upgraded where routes do not say.
+	// WebSockets means that connections may be upgraded, unless a route says otherwise.
 	WebSockets bool
-	// CORS and RouteFaults: the filters are there, and act on what routes say.
+	// CORS and RouteFaults mean that the filters exist and act on the routes' settings.
 	CORS, RouteFaults bool
-	// Faults act by themselves, each drawing for its own.
+	// Faults act on their own. Each of them is drawn independently.
 	Faults []FaultFilter
 }
 
-// FaultFilter acts on requests that fit.
+// FaultFilter acts on matching requests.
 type FaultFilter struct {
 	Cluster string
 	Headers []HeaderMatch
@@ -111,7 +110,7 @@ type Route struct {
 	Timeout                    time.Duration
 	Retry                      *Retry
 	Mirrors                    []Mirror
-	// HashHeader is the first header that endpoints are picked by.
+	// HashHeader is the first header that selects endpoints.
 	HashHeader string
 	WebSocket  *bool // nil: as the listener does
 	Change     Headers
@@ -119,11 +118,11 @@ type Route struct {
 	CORS       *CORS
 }
 
-// Weight is a share before it is set against the sum.
+// Weight is a share before it is divided by the sum.
 type Weight struct {
 	Cluster string
 	Weight  int
-	Host    string // in place of the request's; "" leaves that of the route
+	Host    string // in place of the request's; "" keeps that of the route
 	Change  Headers
 }
 
@@ -132,17 +131,17 @@ type Redirect struct {
 	Scheme, Host string
 	Port         int
 	Path, Prefix string
-	KeepQuery    bool // beside a Path; without one the query always stays
+	KeepQuery    bool // together with Path; without one the query always stays
 	Code         int
 }
 
-// Response is an answer of the proxy's own.
+// Response is an answer of the proxy itself.
 type Response struct {
 	Status int
 	Body   string
 }
 
-// PathKind is the way of a PathMatch.
+// PathKind is how a PathMatch compares.
 type PathKind int
 
 // The ways to match a path.
@@ -158,10 +157,10 @@ type PathMatch struct {
 	Text       string
 	Regex      *regexp.Regexp
 	IgnoreCase bool // not for Regex
-	SeesQuery  bool // Prefix alone
+	SeesQuery  bool // only for Prefix
 }
 
-// ValueMatch is a condition on a value that is there.
+// ValueMatch is a condition on an existing value.
 type ValueMatch struct {
 	Any    bool
 	Exact  string
@@ -169,29 +168,29 @@ type ValueMatch struct {
 	Regex  *regexp.Regexp
 }
 
-// HeaderMatch wants a header, or wants it not to be so.
+// HeaderMatch is a condition on a header.
 type HeaderMatch struct {
 	Name string
 	ValueMatch
-	// Not inverts what the value comes to. A header that is not there never
-	// fits, unless MissingAsEmpty: then its value is empty.
+	// Not inverts the result for the value. An absent header never matches, unless
+	// MissingAsEmpty gives it an empty value.
 	Not, MissingAsEmpty bool
 }
 
-// QueryMatch wants a query parameter.
+// QueryMatch is a condition on a query parameter.
 type QueryMatch struct {
 	Name string
 	ValueMatch
 }
 
-// Cluster is a set of endpoints and how they are reached. Two clusters that
-// behave alike compare equal.
+// Cluster is a set of endpoints and the way to reach them. Two clusters with the same
+// behaviour compare equal.
 type Cluster struct {
 	Name      string
 	Discovery Discovery
-	Port      int        // in place of the one of Original; 0 leaves it
+	Port      int        // in place of that of Original; 0 keeps it
 	Endpoints []Endpoint // as discovered, sorted
-	Balancer  string     // v1's name of it
+	Balancer  string     // its name in v1
 	Ring      int        // the least size of a ring_hash, 0 for Envoy's default
 
 	ConnectTimeout           time.Duration
@@ -201,24 +200,23 @@ type Cluster struct {
 	Limits                   Limits
 	Outlier                  *Outlier
 	Health                   *Health
-	// MaxStreams are the requests at a time on a connection of HTTP/2; 0 is
+	// MaxStreams is the number of concurrent requests on an HTTP/2 connection. 0 is
 	// Envoy's default.
 	MaxStreams int
-	// Beyond is what v1 has no words for: the v3 fields that are set.
+	// Beyond lists the v3 fields that are set and that v1 cannot express.
 	Beyond []string
 }
 
 // Discovery is how a cluster gets its endpoints.
 type Discovery string
 
-// The ways of discovery. A cluster that has no endpoints, whatever way it asked
-// for them, is Fixed.
+// The ways of discovery. A cluster without endpoints is Fixed, whatever way it uses.
 const (
-	Fixed Discovery = "fixed" // as told
+	Fixed Discovery = "fixed" // as configured
 	DNS   Discovery = "dns"   // IPv4 addresses of names
 	// FirstOfDNS is the first address of one name.
 	FirstOfDNS Discovery = "first of dns"
-	Original   Discovery = "original" // where the connection was going
+	Original   Discovery = "original" // the original destination of the connection
 )
 
 // Endpoint is a member of a cluster.
@@ -227,42 +225,42 @@ type Endpoint struct {
 	Zone    string
 	Weight  int
 	// Priority is 0 for those that are used first. Share is the weight of the
-	// locality, 0 where localities have none.
+	// locality, 0 if localities have none.
 	Priority, Share int
 }
 
-// TLS to the endpoints.
+// TLS configures connections to the endpoints.
 type TLS struct {
 	CertificateFile, KeyFile, CAFile, SNI string
 	SubjectAltNames                       []string
 	CRLFile                               string
-	// AutoSNI and AutoSAN: the host that a request names is asked for, and verified.
+	// AutoSNI and AutoSAN ask for, and verify, the host of the request.
 	AutoSNI, AutoSAN bool
 }
 
-// Limits of a cluster, in default priority.
+// Limits are the limits of a cluster in the default priority.
 type Limits struct {
 	Connections, PendingRequests, Requests, Retries int
 }
 
-// Health asks endpoints whether they are alive, by a path or for a connection.
+// Health checks endpoints by a path or by a connection.
 type Health struct {
 	Path               string
 	Interval, Timeout  time.Duration
 	Unhealthy, Healthy int
 }
 
-// Outlier ejects endpoints that fail.
+// Outlier ejects failing endpoints.
 type Outlier struct {
-	// How many errors in a row eject an endpoint; 0 is never.
+	// The number of consecutive errors that eject an endpoint; 0 is never.
 	Consecutive5xx, ConsecutiveGateway int
 	Interval, BaseEjection             time.Duration
 	MaxPercent                         int
 	// Panic is the percentage of healthy endpoints below which all are used.
 	Panic int
-	// SuccessRate: endpoints that answer worse than the others are ejected.
+	// SuccessRate ejects endpoints with a lower success rate than the others.
 	SuccessRate bool
-	// Unbounded: an ejection may grow for ever, and one endpoint may always
-	// be ejected.
+	// Unbounded means that ejections may grow without limit and that one endpoint may
+	// always be ejected.
 	Unbounded bool
 }

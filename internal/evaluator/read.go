@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// reader gathers what is wrong with a configuration, as an Envoy would refuse
-// it for, and what this package cannot read.
+// reader collects what an Envoy would refuse in a configuration, and what this package
+// cannot read.
 type reader struct {
 	proxy Proxy
 	errs  []error
@@ -20,14 +20,14 @@ func (r *reader) fail(at, format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...)))
 }
 
-// require is fail unless ok.
+// require calls fail unless ok.
 func (r *reader) require(ok bool, at, format string, args ...any) {
 	if !ok {
 		r.fail(at, format, args...)
 	}
 }
 
-// result is the Proxy, if nothing was wrong with it.
+// result returns the Proxy if nothing was wrong.
 func (r *reader) result() (*Proxy, error) {
 	r.listenerNames()
 	for _, l := range r.proxy.Listeners {
@@ -58,7 +58,7 @@ func (r *reader) listenerNames() {
 	}
 }
 
-// everyHTTP is that of the listener, or of its chains.
+// everyHTTP returns the HTTP of the listener or of its chains.
 func (l *Listener) everyHTTP() []*HTTP {
 	var out []*HTTP
 	if l.HTTP != nil {
@@ -86,7 +86,7 @@ func (r *reader) domains(listener string, http *HTTP) {
 	}
 }
 
-// routes checks that clusters are there. v3 would answer 503 for others.
+// routes checks that the clusters exist. v3 would answer 503 for missing ones.
 func (r *reader) routes(at string, routes []*Route) {
 	for _, route := range routes {
 		sum := 0
@@ -119,7 +119,7 @@ func (r *reader) addCluster(c *Cluster) {
 	r.proxy.Clusters[c.Name] = c
 }
 
-// regex takes the whole value.
+// regex compiles an expression that matches the whole value.
 func (r *reader) regex(at, text string) *regexp.Regexp {
 	re, err := regexp.Compile(`^(?:` + text + `)$`)
 	if err != nil {
@@ -128,8 +128,8 @@ func (r *reader) regex(at, text string) *regexp.Regexp {
 	return re
 }
 
-// substitution replaces what an expression finds, in the words of this
-// language: \\1 is ${1}.
+// substitution returns the expression and the replacement in Go's syntax: \\1 becomes
+// ${1}.
 func (r *reader) substitution(at, match, text string) (*regexp.Regexp, string) {
 	re, err := regexp.Compile(match)
 	if err != nil {
@@ -149,14 +149,15 @@ func (r *reader) addrPort(at, text string) netip.AddrPort {
 	return address
 }
 
-// literal is a header value without the signs that escape a percent sign.
+// literal returns a header value without the signs that escape percent signs.
 func (r *reader) literal(at, value string) string {
 	plain := strings.ReplaceAll(value, "%%", "")
 	r.require(!strings.Contains(plain, "%"), at, "value %q has a variable, which is not known here", value)
 	return strings.ReplaceAll(value, "%%", "%")
 }
 
-// errorLimit is how many errors in a row eject; enforced at 0 percent, none do.
+// errorLimit returns how many consecutive errors eject an endpoint. With enforcement at
+// 0 percent none do.
 func (r *reader) errorLimit(at string, errors, percent int) int {
 	r.require(percent == 0 || percent == 100, at, "an ejection by chance is not known here")
 	if percent == 0 {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// V1Answers are the bodies that a v1 Envoy polled for, tables by route name and
+// V1Answers are the bodies that a v1 Envoy polled: route tables by route name and
 // endpoints by service name.
 type V1Answers struct {
 	Clusters, Listeners []byte
 	Routes, Endpoints   map[string][]byte
 }
 
-// ReadV1 reads the answers. The error says everything that this package does
-// not know and that an Envoy would refuse.
+// ReadV1 reads the answers. The error lists everything that this package does not know
+// and everything that an Envoy would refuse.
 func ReadV1(a V1Answers) (*Proxy, error) {
 	r := &v1Reader{tables: map[string][]*VirtualHost{}, endpoints: map[string][]Endpoint{}}
 	for _, key := range slices.Sorted(maps.Keys(a.Endpoints)) {
@@ -38,7 +38,7 @@ type v1Reader struct {
 	endpoints map[string][]Endpoint
 }
 
-// decode is strict.
+// decode decodes strictly.
 func (r *v1Reader) decode(at string, text []byte, into any) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -47,15 +47,15 @@ func (r *v1Reader) decode(at string, text []byte, into any) {
 	}
 }
 
-// empty is for the config of a filter that has none.
+// empty checks the config of a filter that has none.
 func (r *v1Reader) empty(at string, text json.RawMessage) {
 	r.decode(at, text, &struct{}{})
 }
 
-// milliseconds is a time that v1 gives so.
+// milliseconds converts a v1 time.
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// withDefault is what a field that may be left out says.
+// withDefault returns the value of an optional field.
 func withDefault[T any](field *T, otherwise T) T {
 	if field == nil {
 		return otherwise

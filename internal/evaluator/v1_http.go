@@ -40,7 +40,7 @@ func (r *v1Reader) http(at string, text json.RawMessage, out *Listener) {
 	r.httpFilters(at, manager.Filters, out.HTTP)
 }
 
-// httpFilters are cors, faults and the router, in that order.
+// httpFilters reads cors, faults and the router, in that order.
 func (r *v1Reader) httpFilters(at string, filters []v1Filter, out *HTTP) {
 	last := len(filters) - 1
 	for i, f := range filters {

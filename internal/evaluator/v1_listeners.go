@@ -25,7 +25,7 @@ type v1Listener struct {
 	UseOriginalDst bool  `json:"use_original_dst"`
 }
 
-// v1Filter is a network or an HTTP filter; its type only informs.
+// v1Filter is a network or an HTTP filter. Its type is only informative.
 type v1Filter struct {
 	Type   string          `json:"type"`
 	Name   string          `json:"name"`

@@ -7,7 +7,7 @@ type v1ValueMatch struct {
 	Regex bool   `json:"regex"`
 }
 
-// path: a v1 prefix is compared with path and query.
+// path reads the condition on the path. A v1 prefix is compared with path and query.
 func (r *v1Reader) path(at string, from v1Route) PathMatch {
 	ignore := !withDefault(from.CaseSensitive, true)
 	switch {
@@ -31,7 +31,7 @@ func (r *v1Reader) headers(at string, matches []v1ValueMatch) []HeaderMatch {
 	return out
 }
 
-// value: an empty one stands for any.
+// value reads the condition on a value. An empty value matches any.
 func (r *v1Reader) value(at string, m v1ValueMatch) ValueMatch {
 	switch {
 	case m.Value == "":

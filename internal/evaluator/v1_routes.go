@@ -68,7 +68,7 @@ type v1CORS struct {
 	Origins     []string `json:"allow_origin"`
 }
 
-// routeTimeout is Envoy's when a route names none.
+// routeTimeout is Envoy's default for a route.
 const routeTimeout = 15 * time.Second
 
 func (r *v1Reader) table(at string, t v1Table) []*VirtualHost {

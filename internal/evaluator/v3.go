@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// V3Resources are what a v3 Envoy was given.
+// V3Resources are the resources of a v3 Envoy.
 type V3Resources struct {
 	Clusters  []*clusterv3.Cluster
 	Listeners []*listenerv3.Listener
@@ -25,8 +25,8 @@ type V3Resources struct {
 	Endpoints []*endpointv3.ClusterLoadAssignment
 }
 
-// ReadV3 reads the resources. The error says everything that this package does
-// not know and that an Envoy would refuse.
+// ReadV3 reads the resources. The error lists everything that this package does not know
+// and everything that an Envoy would refuse.
 func ReadV3(in V3Resources) (*Proxy, error) {
 	r := &v3Reader{tables: map[string][]*VirtualHost{}, ignorePort: map[string]bool{}, endpoints: map[string][]Endpoint{}}
 	for _, e := range in.Endpoints {
@@ -53,8 +53,8 @@ type v3Reader struct {
 	endpoints  map[string][]Endpoint
 }
 
-// only fails for every field set beside those named, and for what breaks the
-// constraints of the message.
+// only fails for each field that is set but not in known, and for violations of the
+// message's constraints.
 func (r *v3Reader) only(at string, m proto.Message, known ...protoreflect.Name) {
 	reflected := m.ProtoReflect()
 	reflected.Range(func(f protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
@@ -68,7 +68,7 @@ func (r *v3Reader) only(at string, m proto.Message, known ...protoreflect.Name) 
 	}
 }
 
-// beyond names the fields that are set and that v1 does not have.
+// beyond returns the names of fields that are set and that v1 does not have.
 func beyond(m proto.Message, fields ...protoreflect.Name) []string {
 	var out []string
 	reflected := m.ProtoReflect()
@@ -80,7 +80,7 @@ func beyond(m proto.Message, fields ...protoreflect.Name) []string {
 	return out
 }
 
-// unpack reads an embedded message, and reports whether it is one of that type.
+// unpack reads an embedded message, and reports whether it is of the type of into.
 func (r *v3Reader) unpack(at string, from *anypb.Any, into proto.Message) bool {
 	if err := from.UnmarshalTo(into); err != nil {
 		r.fail(at, "%v", err)
@@ -123,7 +123,7 @@ func (r *v3Reader) address(at string, a *corev3.Address) string {
 	return hostPort(a.GetSocketAddress().GetAddress(), int(a.GetSocketAddress().GetPortValue()))
 }
 
-// file is a certificate or key by its path.
+// file returns the path of a certificate or key.
 func (r *v3Reader) file(at string, d *corev3.DataSource) string {
 	if d == nil {
 		return ""
@@ -132,7 +132,7 @@ func (r *v3Reader) file(at string, d *corev3.DataSource) string {
 	return d.GetFilename()
 }
 
-// duration is what a field that may be left out says.
+// duration returns the value of an optional field.
 func duration(d *durationpb.Duration, otherwise time.Duration) time.Duration {
 	if d == nil {
 		return otherwise
@@ -140,7 +140,7 @@ func duration(d *durationpb.Duration, otherwise time.Duration) time.Duration {
 	return d.AsDuration()
 }
 
-// number is what a field that may be left out says.
+// number returns the value of an optional field.
 func number(n *wrapperspb.UInt32Value, otherwise int) int {
 	if n == nil {
 		return otherwise
@@ -148,7 +148,7 @@ func number(n *wrapperspb.UInt32Value, otherwise int) int {
 	return int(n.GetValue())
 }
 
-// zoneText is a locality as v1 has it: a zone, or all of its parts.
+// zoneText returns a locality in v1's form: the zone, or all parts.
 func zoneText(l *corev3.Locality) string {
 	return strings.TrimRight(l.GetRegion()+"/"+l.GetZone()+"/"+l.GetSubZone(), "/")
 }

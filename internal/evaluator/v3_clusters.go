@@ -9,7 +9,7 @@ import (
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 )
 
-// balancers are v1's names.
+// balancers maps load balancing policies to v1's names.
 var balancers = map[clusterv3.Cluster_LbPolicy]string{
 	clusterv3.Cluster_ROUND_ROBIN:      "round_robin",
 	clusterv3.Cluster_LEAST_REQUEST:    "least_request",
@@ -155,7 +155,7 @@ func (r *v3Reader) limits(at string, b *clusterv3.CircuitBreakers) Limits {
 	}
 }
 
-// practicallyForever is a bound that nobody lives to see.
+// practicallyForever is a bound that is never reached.
 const practicallyForever = 365 * 24 * time.Hour
 
 func (r *v3Reader) outlier(at string, o *clusterv3.OutlierDetection) *Outlier {

@@ -13,7 +13,7 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 )
 
-// streamIdle is Envoy's when a manager names none.
+// streamIdle is Envoy's default for a connection manager.
 const streamIdle = 5 * time.Minute
 
 func (r *v3Reader) http(at string, m *hcmv3.HttpConnectionManager, operation string, out *Listener) {
@@ -54,7 +54,7 @@ func (r *v3Reader) http(at string, m *hcmv3.HttpConnectionManager, operation str
 	r.httpFilters(at, m.GetHttpFilters(), out.HTTP)
 }
 
-// httpFilters are access by host, cors, fault and the router, in that order.
+// httpFilters reads access by host, cors, fault and the router, in that order.
 func (r *v3Reader) httpFilters(at string, filters []*hcmv3.HttpFilter, out *HTTP) {
 	last := len(filters) - 1
 	for i, f := range filters {
@@ -87,7 +87,7 @@ func (r *v3Reader) httpFilters(at string, filters []*hcmv3.HttpFilter, out *HTTP
 	r.require(last >= 0 && filters[last].GetTypedConfig().MessageIs(&routerv3.Router{}), at, "must have a router")
 }
 
-// hostsAllowed is the expression that a Host header must fit.
+// hostsAllowed returns the expression that a Host header must match.
 func (r *v3Reader) hostsAllowed(at string, access *rbacv3.RBAC) *regexp.Regexp {
 	r.only(at, access, "rules")
 	r.require(access.GetRules().GetAction() == accessv3.RBAC_DENY && len(access.GetRules().GetPolicies()) == 1, at, "access by other rules is not known here")

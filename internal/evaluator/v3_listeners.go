@@ -52,8 +52,7 @@ func isHTTP(c *listenerv3.FilterChain) bool {
 	return slices.ContainsFunc(c.GetFilters(), func(f *listenerv3.Filter) bool { return f.GetTypedConfig().MessageIs(&hcmv3.HttpConnectionManager{}) })
 }
 
-// apart reads a chain that does something of its own with the connections for
-// some names.
+// apart reads a chain that handles the connections for some names differently.
 func (r *v3Reader) apart(at string, chain *listenerv3.FilterChain, operation string, out *Listener) {
 	own := &Listener{}
 	r.serverTLS(at, chain.GetTransportSocket(), &own.Traits)
@@ -104,7 +103,7 @@ func (r *v3Reader) filters(at string, chain *listenerv3.FilterChain, operation s
 	}
 }
 
-// tcpIdle is Envoy's when a proxy names none.
+// tcpIdle is Envoy's default for a TCP proxy.
 const tcpIdle = time.Hour
 
 func (r *v3Reader) tcp(at string, config *tcpv3.TcpProxy, match *listenerv3.FilterChainMatch, out *Listener) {
@@ -154,8 +153,8 @@ func (r *v3Reader) tcpShares(at string, config *tcpv3.TcpProxy) []Share {
 	return out
 }
 
-// mostSpecificFirst turns v3's choice of a chain into v1's: by port, destination
-// and then name, those without last.
+// mostSpecificFirst turns v3's choice of a chain into v1's order: by port, destination
+// and name, with missing ones last.
 func (r *v3Reader) mostSpecificFirst(at string, l *Listener, inspects bool) {
 	l.Nearest = true
 	rank := func(c Chain) int {

@@ -11,7 +11,7 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
-// The names that routes configure these filters by.
+// The names by which routes configure these filters.
 const (
 	corsFilter  = "envoy.filters.http.cors"
 	faultFilter = "envoy.filters.http.fault"
@@ -71,7 +71,7 @@ var redirectCodes = map[routev3.RedirectAction_RedirectResponseCode]int{
 	routev3.RedirectAction_PERMANENT_REDIRECT: http.StatusPermanentRedirect,
 }
 
-// headerChanges are what a route and a share of it have alike.
+// headerChanges is common to a route and to one of its shares.
 type headerChanges interface {
 	GetRequestHeadersToAdd() []*corev3.HeaderValueOption
 	GetRequestHeadersToRemove() []string
@@ -86,7 +86,7 @@ func (r *v3Reader) headers(at string, from headerChanges) Headers {
 	return out
 }
 
-// operator is what Envoy fills in, beside doubled percent signs.
+// operator matches what Envoy substitutes, but not doubled percent signs.
 var operator = regexp.MustCompile(`^([^%]|%%)*%[A-Z]+`)
 
 func (r *v3Reader) values(at string, options []*corev3.HeaderValueOption) (add, set []Header) {
@@ -172,7 +172,7 @@ func (r *v3Reader) retry(at string, p *routev3.RetryPolicy) *Retry {
 	return out
 }
 
-// filterConfig is what the cors and fault filters do on this route.
+// filterConfig reads the settings of the cors and fault filters for this route.
 func (r *v3Reader) filterConfig(at string, from *routev3.Route, out *Route) {
 	for name, config := range from.GetTypedPerFilterConfig() {
 		switch name {

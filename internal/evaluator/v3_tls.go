@@ -38,7 +38,7 @@ func (r *v3Reader) clientTLS(at string, socket *corev3.TransportSocket) *TLS {
 	return out
 }
 
-// subjectAltNames are each once, whatever type the name may be of.
+// subjectAltNames returns each name once, whatever its types.
 func (r *v3Reader) subjectAltNames(at string, v *tlsv3.CertificateValidationContext) []string {
 	var names []string
 	for _, m := range v.GetMatchTypedSubjectAltNames() {
@@ -89,8 +89,8 @@ func (r *v3Reader) serverTLS(at string, socket *corev3.TransportSocket, out *Tra
 	out.ALPN = strings.Join(common.GetAlpnProtocols(), ",")
 }
 
-// certificate names the files of a certificate and its key, or the secret that
-// holds both.
+// certificate returns the files of a certificate and its key, or the secret that holds
+// both.
 func (r *v3Reader) certificate(at string, common *tlsv3.CommonTlsContext) (certificate, key string) {
 	files, secrets := common.GetTlsCertificates(), common.GetTlsCertificateSdsSecretConfigs()
 	r.require(len(files)+len(secrets) <= 1, at, "more than one certificate is not known here")
@@ -105,8 +105,8 @@ func (r *v3Reader) certificate(at string, common *tlsv3.CommonTlsContext) (certi
 	return certificate, key
 }
 
-// validation is how the other side is verified, nil for not at all, and the file
-// or the secret with the authorities for it.
+// validation returns how the peer is verified, nil for no verification, and the file or
+// secret with the authorities.
 func (r *v3Reader) validation(at string, common *tlsv3.CommonTlsContext) (v *tlsv3.CertificateValidationContext, authorities string) {
 	if both := common.GetCombinedValidationContext(); both != nil {
 		r.only(at, both, "default_validation_context", "validation_context_sds_secret_config")

@@ -1,6 +1,6 @@
-// Package golden keeps what tests expect in generated pages, and in txtar archives: one archive a case,
-// inputs and wanted outputs side by side, a leading comment that says what the
-// case is about. `go test -update` writes the outputs anew.
+// Package golden keeps the expected results of tests in generated pages and in txtar
+// archives. An archive is one case: inputs beside expected outputs, and a leading comment
+// about the case. `go test -update` writes the outputs anew.
 package golden
 
 import (
@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
-// Page compares a text, such as a generated page, with the file that holds it;
-// -update writes it.
+// Page compares a text, such as a generated page, with the file that contains it. With
+// -update it writes the file.
 func Page(t testing.TB, file, text string) {
 	t.Helper()
 	if *update {
@@ -39,8 +39,7 @@ func Page(t testing.TB, file, text string) {
 	}
 }
 
-// Archive is one case. It belongs to one test and is not safe for concurrent
-// use.
+// Archive is one case. It belongs to one test and is not safe for concurrent use.
 type Archive struct {
 	t       testing.TB
 	path    string
@@ -48,10 +47,10 @@ type Archive struct {
 	claimed map[string]bool
 }
 
-// Open reads the archive at path; with -update a missing one starts empty. When
-// the test ends, each file that nothing asked for fails it, and with -update
-// the archive is written back without those. A test that is skipped has not
-// come to all of its files: nothing is said of them, and nothing written.
+// Open reads the archive at path. With -update a missing one starts empty. When the test
+// ends, each file that the test did not ask for is a failure; with -update the archive is
+// written without those files. For a skipped test, which may not have reached all files,
+// neither happens.
 func Open(t testing.TB, path string) *Archive {
 	t.Helper()
 	arc, err := txtar.ParseFile(path)
@@ -66,7 +65,7 @@ func Open(t testing.TB, path string) *Archive {
 	return a
 }
 
-// Input is the content of a file, nil when the archive has none of that name.
+// Input returns the content of a file, nil if the archive has no such file.
 func (a *Archive) Input(name string) []byte {
 	a.claimed[name] = true
 	if i := a.index(name); i >= 0 {
@@ -75,8 +74,8 @@ func (a *Archive) Input(name string) []byte {
 	return nil
 }
 
-// Want compares got with a file of the archive. A text without a final newline
-// gets one; an empty text wants the file to be absent.
+// Want compares got with a file of the archive. A text without a final newline gets one.
+// For an empty text the file must be absent.
 func (a *Archive) Want(name string, got []byte) {
 	a.t.Helper()
 	if len(got) > 0 && !bytes.HasSuffix(got, []byte("\n")) {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// example is a text that the whole expression matches, as far as it has no
-// anchors within.
+// example returns a text that the whole expression matches. It ignores anchors within.
 func example(expression string) string {
 	re, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -38,8 +37,8 @@ func sample(re *syntax.Regexp) string {
 	return out.String()
 }
 
-// printable is a sign of the class, given in pairs of bounds, that may stand in
-// a header.
+// printable returns a character of the class that may be in a header. The class is given
+// as pairs of bounds.
 func printable(class []rune) rune {
 	for i := 0; i < len(class); i += 2 {
 		if first := max(class[i], '!'); first <= class[i+1] {

@@ -1,9 +1,8 @@
-// Package meshgen draws meshes for property tests: any set of config objects of
-// any kind, and nodes that see them differently. Names, hosts, addresses, ports
-// and labels come from small pools, so that objects collide and refer to each
-// other. Objects decode, but are not all valid: what reads them must cope with
-// whatever was stored. It also makes up the requests that tell what became of
-// the objects.
+// Package meshgen draws meshes for property tests: any set of config objects of any kind,
+// and nodes with different views of them. Names, hosts, addresses, ports and labels come
+// from small pools, so that objects collide and refer to each other. All objects decode,
+// but not all are valid: their readers must cope with everything that may be stored.
+// Package meshgen also makes requests that show the effect of the objects.
 //
 //	meshgen.go         Objects, Nodes, and what kinds share
 //	registry.go        ServiceEntry, WorkloadEntry
@@ -14,7 +13,7 @@
 //	sidecar.go         Sidecar
 //	nodes.go           Nodes, Proxies
 //	requests.go        Requests for a configuration
-//	nearmisses.go      requests that meet a match, or all of it but one condition
+//	nearmisses.go      requests that match, or that fail one condition
 //	example.go         a text that an expression matches
 package meshgen
 
@@ -31,7 +30,7 @@ import (
 // spec is an object's spec as a person writes it.
 type spec map[string]any
 
-// kinds are drawn in this order, each at the most so often.
+// kinds lists the kinds in the order of their draws, each with its maximum number.
 var kinds = []struct {
 	name string
 	most int
@@ -49,8 +48,8 @@ var kinds = []struct {
 	{"Sidecar", 2, sidecar},
 }
 
-// Objects draws a mesh, sorted by kind and name. Most have a service as people
-// have it, which rules then find.
+// Objects draws a mesh, sorted by kind and name. Most meshes have a typical service that
+// rules can refer to.
 func Objects(t *rapid.T) []*schema.Object {
 	var out []*schema.Object
 	if often(t, "has a usual service") {
@@ -94,13 +93,13 @@ func pick[T any](t *rapid.T, label string, from ...T) T {
 	return rapid.SampledFrom(from).Draw(t, label)
 }
 
-// some is a part of the pool, at least one.
+// some draws a non-empty part of the pool.
 func some[T comparable](t *rapid.T, label string, most int, from ...T) []T {
 	return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 1, most, rapid.ID[T]).Draw(t, label)
 }
 
-// coins is how many of two coins show heads. Other draws prefer what is small
-// or first.
+// coins returns the number of heads of two coins. Other draws prefer small or first
+// values.
 func coins(t *rapid.T, label string) int {
 	heads := 0
 	for range 2 {
@@ -115,14 +114,14 @@ func often(t *rapid.T, label string) bool { return coins(t, label) > 0 }
 
 func seldom(t *rapid.T, label string) bool { return coins(t, label) == 2 }
 
-// often sets a field that may be left out, most of the time.
+// often sets an optional field most of the time.
 func (s spec) often(t *rapid.T, field string, draw func() any) {
 	if often(t, "has "+field) {
 		s[field] = draw()
 	}
 }
 
-// seldom sets a field that may be left out, now and then.
+// seldom sets an optional field some of the time.
 func (s spec) seldom(t *rapid.T, field string, draw func() any) {
 	if seldom(t, "has "+field) {
 		s[field] = draw()
@@ -141,7 +140,7 @@ func port(t *rapid.T) int { return pick(t, "port", 80, 90, 443) }
 
 func address(t *rapid.T) string { return pick(t, "address", "10.1.0.1", "10.1.0.2") }
 
-// stringMatch is one of the ways to match a value.
+// stringMatch draws one of the ways to match a value.
 func stringMatch(t *rapid.T, values ...string) spec {
 	kind := pick(t, "way", "exact", "prefix", "regex")
 	if kind == "regex" {
@@ -160,7 +159,7 @@ func headers(t *rapid.T) spec {
 	return out
 }
 
-// seconds is a time in the text form of both generations of kinds.
+// seconds draws a duration in the text form of both generations of kinds.
 func seconds(t *rapid.T) string { return pick(t, "time", "1s", "1.5s", "0.250s") }
 
 func percent(t *rapid.T) int { return pick(t, "percent", 100, 10, 0) }
@@ -174,7 +173,7 @@ func cors(t *rapid.T) spec {
 	return out
 }
 
-// weights are shares of a hundred, one for each.
+// weights draws weights that add up to a hundred.
 func weights(t *rapid.T) []int {
 	return pick(t, "weights", []int{100}, []int{75, 25}, []int{100, 0}, []int{34, 33, 33})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// matchRequests are one that fits, and those that miss by one condition.
+// matchRequests returns a request that matches, and requests that fail one condition.
 func matchRequests(m ir.Match) []evaluator.Request {
 	fits := evaluator.Request{Method: "GET", Headers: map[string]string{}}
 	paths := pathsFor(m)
@@ -72,7 +72,7 @@ func withQuery(path string, query []string) string {
 	return path + separator + strings.Join(query, "&")
 }
 
-// pathsFor are one that fits and some that may not.
+// pathsFor returns a path that matches and some that may not.
 func pathsFor(m ir.Match) []string {
 	switch {
 	case m.Path != "":

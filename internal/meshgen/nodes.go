@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Nodes are identities of proxies of every role. Some sidecars stand beside an
-// endpoint that objects declare, some beside nothing.
+// Nodes are identities of proxies of every role. Some sidecars are beside an endpoint
+// that objects declare, some are not.
 var Nodes = []string{
 	"sidecar~10.1.0.1~x~default.svc.cluster.local",
 	"sidecar~10.1.0.2~x~example.com",
@@ -19,7 +19,7 @@ var Nodes = []string{
 	"ingress~10.7.7.9~x~default.svc.cluster.local",
 }
 
-// Proxies are those nodes, and some that state what their workload is.
+// Proxies are the Nodes, and some that declare their labels and namespace.
 var Proxies = slices.Concat(Nodes, []string{
 	"sidecar~10.1.0.1~x~default.svc.cluster.local labels=v=2",
 	"sidecar~10.7.7.7~x~default.svc.cluster.local labels=v=1,x=y",
@@ -28,7 +28,7 @@ var Proxies = slices.Concat(Nodes, []string{
 	"router~10.1.0.1~x~default.svc.cluster.local",
 })
 
-// Proxy is the one that a text means, as Node.
+// Proxy returns the proxy for a text. See Node.
 func Proxy(t rapid.TB, text string) mesh.Proxy {
 	t.Helper()
 	p, err := Node(t, text).Proxy()
@@ -38,8 +38,7 @@ func Proxy(t rapid.TB, text string) mesh.Proxy {
 	return p
 }
 
-// Node is the one that a text means: its id and, if it states them, labels and
-// a namespace.
+// Node returns the node for a text: its id and, if declared, labels and a namespace.
 func Node(t rapid.TB, text string) mesh.Node {
 	t.Helper()
 	id, rest, _ := strings.Cut(strings.TrimSpace(text), " ")

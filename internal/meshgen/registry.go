@@ -62,7 +62,8 @@ func ports(t *rapid.T) []spec {
 	return out
 }
 
-// workloadEntry is also an endpoint of a ServiceEntry.
+// workloadEntry draws the spec of a WorkloadEntry. It also serves as an endpoint of a
+// ServiceEntry.
 func workloadEntry(t *rapid.T) spec {
 	out := spec{"address": address(t), "labels": labels(t, "labels")}
 	if seldom(t, "behind a socket") {
@@ -74,7 +75,7 @@ func workloadEntry(t *rapid.T) spec {
 	return out
 }
 
-// Networks are gateways of the networks that endpoints are in.
+// Networks returns the gateways of the endpoints' networks.
 func Networks() map[string][]mesh.NetworkGateway {
 	return map[string][]mesh.NetworkGateway{
 		"near": {{Address: "10.3.0.1", Port: 15443}},

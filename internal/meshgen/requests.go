@@ -9,10 +9,9 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// Requests is a set of requests for a configuration: for every listener,
-// virtual host and route some that fit, and some that fail to by one condition.
-// They are in absolute form only where v1 is told to take that, which v3 always
-// does.
+// Requests returns requests for a configuration: for every listener, virtual host and
+// route some that match, and some that fail one condition. They are in absolute form only
+// where v1 is configured to accept that. v3 always accepts it.
 func Requests(c *ir.Config, ip string) []evaluator.Request {
 	tables := map[string]*ir.RouteTable{}
 	for _, t := range c.RouteTables {
@@ -48,7 +47,7 @@ func Requests(c *ir.Config, ip string) []evaluator.Request {
 	return out
 }
 
-// connections are the ways to an address: captured, and straight.
+// connections returns the ways to an address: captured and direct.
 func connections(ip string, port int) []evaluator.Request {
 	address, err := netip.ParseAddr(ip)
 	if err != nil {
@@ -92,7 +91,7 @@ func tcpRequests(l *ir.Listener) []evaluator.Request {
 	return out
 }
 
-// chainRequests ask for the names by which connections are told apart.
+// chainRequests ask for the names that select filter chains.
 func chainRequests(l *ir.Listener) []evaluator.Request {
 	var out []evaluator.Request
 	for _, chain := range l.Chains {
@@ -125,7 +124,7 @@ func hostRequests(h *ir.VirtualHost) []evaluator.Request {
 			authorities = append(authorities, strings.ToUpper(authorities[0]), authorities[0]+":81", "x"+authorities[0],
 				strings.TrimPrefix(domain, "*"))
 		}
-		if i == 1 { // The first one may say its port.
+		if i == 1 { // The first one may include its port.
 			authorities = append(authorities, authorities[0]+":81")
 		}
 		for _, authority := range authorities {

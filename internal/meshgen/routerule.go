@@ -2,7 +2,7 @@ package meshgen
 
 import "pgregory.net/rapid"
 
-// reference names a service by short or whole name.
+// reference refers to a service by its short or full name.
 func reference(t *rapid.T) spec {
 	switch {
 	case often(t, "usual"):

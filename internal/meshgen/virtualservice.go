@@ -125,7 +125,7 @@ func tcpRoute(t *rapid.T) spec {
 	return out
 }
 
-// tlsRoute is for some of the hosts, mostly.
+// tlsRoute draws a route that is mostly for some of the hosts.
 func tlsRoute(t *rapid.T, hosts []string) spec {
 	match := spec{"sniHosts": some(t, "server names", 2, append([]string{"www.example.com"}, hosts...)...)}
 	match.seldom(t, "port", func() any { return port(t) })

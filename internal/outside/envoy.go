@@ -8,10 +8,10 @@ import (
 	"os/exec"
 )
 
-// Validate has the Envoy at a path build all of a bootstrap, JSON or YAML, as it
-// does before it serves. Files that the bootstrap names without a folder are in
-// dir. It returns what Envoy said; the error is that it refuses, and has the
-// beginning of that.
+// Validate makes the Envoy at a path load a complete bootstrap, JSON or YAML, as it does
+// before it serves. Files that the bootstrap names without a folder are in dir. Validate
+// returns Envoy's output. If Envoy refuses the bootstrap, the error has the beginning of
+// that output.
 func Validate(ctx context.Context, envoy, dir string, bootstrap []byte) (said []byte, err error) {
 	file, err := os.CreateTemp("", "envoy-*.yaml")
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package outside finds for tests what is not in the repository: tools that
-// make fetches, and recorded data that some machines have beside the
-// repository. A test that cannot have what it needs is skipped with a loud
-// reason, and fails where CI is set.
+// Package outside finds things for tests that are not in the repository: tools that make
+// fetches, and recorded data that some machines have beside the repository. A test that
+// lacks what it needs is skipped with its reason, and fails if CI is set.
 package outside
 
 import (
@@ -11,7 +10,7 @@ import (
 	"testing"
 )
 
-// Tool returns the path of a program in .tools, or else on PATH.
+// Tool returns the path of a program in .tools or, failing that, on PATH.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
 	for _, program := range []string{filepath.Join(Root(t), ".tools", name), name} {
@@ -23,7 +22,7 @@ func Tool(t testing.TB, name string) string {
 	return ""
 }
 
-// Shared returns the path of something in the recorded data.
+// Shared returns a path in the recorded data.
 func Shared(t testing.TB, path ...string) string {
 	t.Helper()
 	full := shared(t, path)
@@ -33,8 +32,8 @@ func Shared(t testing.TB, path ...string) string {
 	return full
 }
 
-// HaveShared reports whether something is in the recorded data, for a test of
-// which only a part needs it. What is missing fails the test where CI is set.
+// HaveShared reports whether a path exists in the recorded data, for a test of which only
+// a part needs it. If it does not exist and CI is set, the test fails.
 func HaveShared(t testing.TB, path ...string) bool {
 	t.Helper()
 	if _, err := os.Stat(shared(t, path)); err == nil {
@@ -67,7 +66,7 @@ func Root(t testing.TB) string {
 	}
 }
 
-// Missing ends a test for want of something.
+// Missing skips a test that lacks something, or fails it if CI is set.
 func Missing(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {

@@ -1,6 +1,5 @@
-// Package release names the release that this tree is, or becomes.
+// Package release names the release that this tree is or becomes.
 package release
 
-// Version is what a program says of itself when nothing else was said at its
-// build. CHANGELOG.md begins with it.
+// Version is the version of programs whose build set none. CHANGELOG.md begins with it.
 const Version = "v0.1.0"

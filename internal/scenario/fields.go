@@ -8,17 +8,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Specs are what objects say, by their kind.
+// Specs are the specs of objects, by kind.
 type Specs map[string][]any
 
 var place = regexp.MustCompile(`\$\{(\w+)\}`)
 
-// Filled is a text with what it leaves open, as ${name}.
+// Filled returns a text with its placeholders ${name} replaced.
 func Filled(text string, with func(name string) string) string {
 	return place.ReplaceAllStringFunc(text, func(found string) string { return with(place.FindStringSubmatch(found)[1]) })
 }
 
-// ReadSpecs reads objects from a stream of YAML, which may leave values open.
+// ReadSpecs reads objects from a YAML stream, which may contain placeholders.
 func ReadSpecs(objects string) (Specs, error) {
 	out := Specs{}
 	objects = Filled(objects, func(string) string { return "1" })
@@ -35,7 +35,7 @@ func ReadSpecs(objects string) (Specs, error) {
 	return out, nil
 }
 
-// Set reports whether some object says something in the field.
+// Set reports whether the field is set in any object.
 func (s Specs) Set(f Field) bool {
 	way := strings.Split(strings.ReplaceAll(f.Path, "[]", ".[]"), ".")
 	for _, spec := range s[f.Kind] {

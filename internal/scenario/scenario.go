@@ -1,30 +1,30 @@
-// Package scenario reads what a real Envoy is asked to show of config objects:
-// archives of objects, and of requests with what becomes of them.
+// Package scenario reads archives of config objects, and of requests that show their
+// effect in a real Envoy.
 //
-// An archive has objects.yaml, steps, and if need be proxy (a node identity) and
-// mesh.yaml. A line of steps is a request and, after =>, what is to be seen; the
-// comment before it names the fields that are seen at work:
+// An archive has objects.yaml, steps, and optionally proxy (a node identity) and
+// mesh.yaml. A line of steps is a request and, after =>, the expected result. The comment
+// before it names the fields whose effect it shows:
 //
 //	# VirtualService http[].match[].uri.prefix http[].rewrite.uri
 //	GET http://shop/old/7 x-user:ann => 200 from=v2 path=/new/7
 //
-// Of a request there are, in this order: 20x for so many of them, the method, the
-// URL, and headers; -to says what address the connection is going to, and -from
-// where it comes from. {i} is the number of the request. What has blanks stands
-// in single quotes. What is to be seen is the status, 0 for a connection that
+// A request consists of, in this order: a number such as 20x to repeat it, the method,
+// the URL, and headers. -to is the address that the connection is going to, and -from
+// the address that it comes from. {i} is the number of the request. Single quotes
+// enclose text with blanks. The expected result is the status, 0 for a connection that
 // ends without an answer, and any of:
 //
 //	from=v1,v2       who answers, each of them at least once; one is any of them,
 //	                 but always the same, several are two or more
 //	mostly=v1        who gives more than half of the answers
-//	peers=1          by how many connections the requests come to backends
-//	host= path= proto=   what the backend is asked for, and in which version of HTTP
-//	>name=value      a header as the backend gets it; nothing is no such header
-//	<name=value      a header of the answer, or its trailer
-//	body=text        all of the answer's body
-//	tries=2          how many requests come to backends
+//	peers=1          the number of connections on which backends get the requests
+//	host= path= proto=   host, path and HTTP version that the backend gets
+//	>name=value      a header as the backend gets it; no value means no such header
+//	<name=value      a header or trailer of the answer
+//	body=text        the complete body of the answer
+//	tries=2          the number of requests that backends get
 //	copies=v2        who gets a copy of each request
-//	slow=100ms       how long an answer takes at least
+//	slow=100ms       the minimum time of an answer
 //	stat=name        a counter or gauge of the proxy that is above 0
 //
 // A value that begins with ~ is a regular expression.
@@ -47,7 +47,7 @@ type Scenario struct {
 	Steps                []Step
 }
 
-// Step is a request and what is to be seen of it.
+// Step is a request and its expected result.
 type Step struct {
 	Line        string
 	Observes    []Field
@@ -59,10 +59,10 @@ type Step struct {
 	Expect      []Pair
 }
 
-// Field is one of a kind, as in schema/effects.json.
+// Field is a field of a kind, as in schema/effects.json.
 type Field struct{ Kind, Path string }
 
-// Pair is a header, or an expectation.
+// Pair is a header or an expectation.
 type Pair struct{ Name, Value string }
 
 // ReadAll reads the archives of a folder.
@@ -115,7 +115,7 @@ func read(file string) (Scenario, error) {
 func steps(text string) ([]Step, error) {
 	var out []Step
 	var observes []Field
-	said := false // Whether a step has followed the comment.
+	said := false // whether a step has followed the comment
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		comment, isComment := strings.CutPrefix(line, "# ")

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Authority issues certificates that who trusts it can verify.
+// Authority issues certificates.
 type Authority struct {
 	Certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -23,8 +23,8 @@ type Authority struct {
 	issued      int64
 }
 
-// NewAuthority makes an authority with authority.crt in dir, where the files of
-// its certificates are put too.
+// NewAuthority makes an authority with authority.crt in dir. The files of its
+// certificates are also in dir.
 func NewAuthority(t testing.TB, dir string) *Authority {
 	t.Helper()
 	a := &Authority{dir: dir, key: newKey(t)}
@@ -39,8 +39,7 @@ func NewAuthority(t testing.TB, dir string) *Authority {
 	return a
 }
 
-// Issue writes HOST.crt, for the host, which is a name or an address, and for URIs,
-// and HOST.key.
+// Issue writes HOST.crt and HOST.key, for URIs and a host, which is a name or an address.
 func (a *Authority) Issue(t testing.TB, host string, uris ...string) {
 	t.Helper()
 	key := newKey(t)
@@ -69,8 +68,7 @@ func (a *Authority) Issue(t testing.TB, host string, uris ...string) {
 	write(t, filepath.Join(a.dir, host+".key"), &pem.Block{Type: "PRIVATE KEY", Bytes: private})
 }
 
-// Revoke writes authority.crl, which revokes the certificates of the hosts and no
-// others.
+// Revoke writes authority.crl, which revokes exactly the certificates of the hosts.
 func (a *Authority) Revoke(t testing.TB, hosts ...string) {
 	t.Helper()
 	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-time.Minute), NextUpdate: time.Now().Add(time.Hour)}

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// PEM is what is in HOST.crt and HOST.key after Issue.
+// PEM returns the content of HOST.crt and HOST.key after Issue.
 func (a *Authority) PEM(t testing.TB, host string, uris ...string) (certificate, key string) {
 	t.Helper()
 	a.Issue(t, host, uris...)
 	return read(t, filepath.Join(a.dir, host+".crt")), read(t, filepath.Join(a.dir, host+".key"))
 }
 
-// AuthorityPEM is what is in authority.crt.
+// AuthorityPEM returns the content of authority.crt.
 func (a *Authority) AuthorityPEM(t testing.TB) string {
 	t.Helper()
 	return read(t, filepath.Join(a.dir, "authority.crt"))

@@ -1,4 +1,4 @@
-// Package selfsigned makes certificates for tests that last an hour.
+// Package selfsigned makes certificates for tests. They are valid for an hour.
 package selfsigned
 
 import (
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Write makes a certificate that is its own authority and puts it, with its
-// key, into the two files, making folders as needed.
+// Write makes a self-signed certificate and writes it and its key to the two files. It
+// makes folders as needed.
 func Write(t testing.TB, certificateFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

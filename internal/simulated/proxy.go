@@ -1,5 +1,6 @@
-// Package simulated has proxies without an Envoy: streams that ask for everything and
-// accept what they are told, or hold it back, refuse it or leave, as a test says.
+// Package simulated provides proxies without an Envoy. Their streams subscribe to
+// everything. As a test demands, they accept responses, hold back their answers, refuse
+// them or end.
 package simulated
 
 import (
@@ -16,12 +17,12 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Node is the id of a sidecar of its own for each number.
+// Node returns the id of a different sidecar for each number.
 func Node(n int) string {
 	return fmt.Sprintf("sidecar~10.9.%d.%d~p-%03d.default~default.svc.cluster.local", n/250, n%250+1, n)
 }
 
-// Proxy is one on a delta stream.
+// Proxy is a proxy on a delta stream.
 type Proxy struct {
 	Node string
 
@@ -35,21 +36,21 @@ type Proxy struct {
 	held   []told
 }
 
-// refusal is what a proxy refuses of a type, and its words.
+// refusal is what a proxy refuses of a type, and the error text.
 type refusal struct {
 	words string
 	of    func(text string) bool
 }
 
-// told is a response that is to be answered, and the names of what it leads to.
+// told is a response to answer, with the names that it refers to.
 type told struct {
 	typeURL, nonce string
 	text           string // its encoding
-	leads          string // type of those
+	leads          string // their type
 	to             []string
 }
 
-// Connect has a proxy come that accepts everything.
+// Connect connects a proxy that accepts everything.
 func Connect(p *discovery.Publisher, node string) (*Proxy, error) {
 	stream, err := p.Connect(mesh.Node{ID: node}, discovery.Delta)
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *Proxy) listen(ctx context.Context) {
 		own, shared := r.Encode()
 		bytes := slices.Concat(own, *shared)
 		if err := proto.Unmarshal(bytes, &text); err != nil {
-			panic(err) // What is told is a response.
+			panic(err) // Only responses are sent.
 		}
 		t := told{typeURL: r.TypeURL, nonce: text.GetNonce(), text: string(bytes)}
 		t.leads, t.to = references(&text)
@@ -110,23 +111,23 @@ func (s *Proxy) answerLocked(t told) {
 
 func (s *Proxy) say(r discovery.Request) {
 	if err := s.stream.Receive(r); err != nil {
-		panic(err) // It asks for no more than is there.
+		panic(err) // It requests only what exists.
 	}
 }
 
-// Hold has it answer nothing from now on.
+// Hold makes the proxy answer nothing from now on.
 func (s *Proxy) Hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.holds = true
 }
 
-// Refuse has it refuse what it is told of a type from now on.
+// Refuse makes the proxy refuse all responses of a type from now on.
 func (s *Proxy) Refuse(typeURL, words string) {
 	s.refuseSome(typeURL, words, func(string) bool { return true })
 }
 
-// RefuseContaining has it refuse what it is told of a type from now on where its
+// RefuseContaining makes the proxy refuse responses of a type from now on if their
 // encoding contains something.
 func (s *Proxy) RefuseContaining(typeURL, something, words string) {
 	s.refuseSome(typeURL, words, func(text string) bool { return strings.Contains(text, something) })
@@ -138,7 +139,7 @@ func (s *Proxy) refuseSome(typeURL, words string, of func(text string) bool) {
 	s.refuse[typeURL] = refusal{words, of}
 }
 
-// Accept has it accept what it holds back, and what it is told from now on.
+// Accept makes the proxy accept what it holds back, and all later responses.
 func (s *Proxy) Accept() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +150,7 @@ func (s *Proxy) Accept() {
 	s.held = nil
 }
 
-// Leave ends its stream, and returns when that is done.
+// Leave ends the stream and returns when that is done.
 func (s *Proxy) Leave() {
 	s.leave()
 	<-s.gone

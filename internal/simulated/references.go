@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// references are the names that the resources of a response have an Envoy ask for,
-// and their type.
+// references returns the names that an Envoy requests because of a response, and their
+// type.
 func references(r *discoveryv3.DeltaDiscoveryResponse) (typeURL string, names []string) {
 	for _, one := range r.GetResources() {
 		switch r.GetTypeUrl() {
@@ -35,7 +35,7 @@ func references(r *discoveryv3.DeltaDiscoveryResponse) (typeURL string, names []
 	return typeURL, names
 }
 
-// tables are those that a listener routes by.
+// tables returns the names of a listener's route tables.
 func tables(l *listenerv3.Listener) (names []string) {
 	chains := l.GetFilterChains()
 	if l.GetDefaultFilterChain() != nil {

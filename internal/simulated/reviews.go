@@ -1,7 +1,7 @@
 package simulated
 
-// Reviews is a ServiceEntry for proxies to know, reviews in the default namespace,
-// with an instance of each of two versions.
+// Reviews is a ServiceEntry for the service reviews in the default namespace, with one
+// instance of each of two versions.
 const Reviews = `apiVersion: networking.istio.io/v1
 kind: ServiceEntry
 metadata: {name: reviews}

@@ -1,5 +1,5 @@
-// Package v1schema lets tests check v1 discovery bodies by Envoy's own JSON
-// Schemas, which are not part of this repository and may be missing.
+// Package v1schema lets tests check v1 discovery bodies against Envoy's own JSON Schemas.
+// The schemas are not part of this repository and may be missing.
 package v1schema
 
 import (
@@ -15,23 +15,22 @@ import (
 	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
-// base is what every $id starts with; nothing is fetched from there.
+// base is the prefix of every $id. Nothing is fetched from there.
 const base = "https://schemas.invalid/envoy-v1/"
 
-// folder is where the schemas are among the recorded data.
+// folder is the path of the schemas in the recorded data.
 var folder = []string{"envoy-v1", "schemas"}
 
-// Need skips a test that checks nothing but Validate when there are no schemas.
+// Need skips a test that only uses Validate if there are no schemas.
 func Need(t testing.TB) {
 	t.Helper()
 	outside.Shared(t, folder...)
 }
 
-// Validate fails the test unless the whole body is one that Envoy takes: name
-// is cds-response, lds-response, lds-response-stock, rds-response, sds-response
-// or bootstrap-v1.
-// Without the schemas it checks nothing, so that the rest of the test still
-// counts, and fails where CI is set.
+// Validate fails the test unless Envoy accepts the whole body. name is cds-response,
+// lds-response, lds-response-stock, rds-response, sds-response or bootstrap-v1. Without
+// the schemas Validate checks nothing, so that the rest of the test still counts, but
+// fails if CI is set.
 func Validate(t testing.TB, name string, body []byte) {
 	t.Helper()
 	if !outside.HaveShared(t, folder...) {
@@ -49,7 +48,7 @@ func Validate(t testing.TB, name string, body []byte) {
 }
 
 var (
-	mu       sync.Mutex // The compiler keeps what it has compiled.
+	mu       sync.Mutex // The compiler caches what it has compiled.
 	compiler *jsonschema.Compiler
 )
 

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Conn is a connection to an HTTP server, for one request after the other. It reads
-// of an answer what the servers here send, and no more. A client of net/http would
-// take as much of the processors as they do.
+// Conn is a connection to an HTTP server for one request at a time. It reads only what
+// the servers here send. A client of net/http would take as much processor time as they
+// do.
 type Conn struct {
 	conn    net.Conn
 	in      *bufio.Reader
@@ -34,8 +34,8 @@ func Dial(address string) (*Conn, error) {
 // Close disconnects.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Do sends a request and returns the body of the answer, which is the Conn's until
-// the next request. A status of 400 or more is an error.
+// Do sends a request and returns the body of the answer. The body is valid until the next
+// request. A status of 400 or more is an error.
 func (c *Conn) Do(method, path string, body []byte) ([]byte, error) {
 	if err := c.send(method, path, body); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (c *Conn) Do(method, path string, body []byte) ([]byte, error) {
 	return c.body, nil
 }
 
-// Stream sends a GET whose answer has no end that is known before.
+// Stream sends a GET and returns its endless answer.
 func (c *Conn) Stream(path string) (*bufio.Reader, error) {
 	if err := c.send("GET", path, nil); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (c *Conn) head() (status, length int, chunked bool, err error) {
 	}
 }
 
-// ResourceVersion is the first that a JSON text tells.
+// ResourceVersion returns the first resourceVersion in a JSON text.
 func ResourceVersion(text []byte) string {
 	_, rest, _ := bytes.Cut(text, []byte(`"resourceVersion":"`))
 	revision, _, _ := bytes.Cut(rest, []byte(`"`))

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// Step is one operation of a client; io.EOF says that it has no more to do.
+// Step is one operation of a client. It returns io.EOF when the client has nothing more
+// to do.
 type Step func() error
 
-// Load has so many clients do their steps for a while, each one after the other,
-// and tells how many there were in a second. The first error ends it.
+// Load runs the steps of a number of clients for a duration d, each client's one after
+// the other, and returns the steps per second. The first error ends it.
 func Load(clients int, d time.Duration, newClient func(i int) (Step, error)) (float64, error) {
 	steps := make([]Step, clients)
 	for i := range steps {

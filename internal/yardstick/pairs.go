@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Pair is what ours and the yardstick reached one right after the other.
+// Pair is the results of the server and of the yardstick, measured in succession.
 type Pair struct{ Ours, Yardstick float64 }
 
-// Ratio is above 1 where ours is more.
+// Ratio returns the quotient. It is above 1 if the server reached more.
 func (p Pair) Ratio() float64 { return p.Ours / p.Yardstick }
 
 // Pairs are sorted by ratio.
 type Pairs []Pair
 
-// Compare measures so many pairs, after one that does not count.
+// Compare measures n pairs, after one that does not count.
 func Compare(n int, ours, yardstick func() (float64, error)) (Pairs, error) {
 	var pairs Pairs
 	for range n + 1 {
@@ -33,8 +33,8 @@ func Compare(n int, ours, yardstick func() (float64, error)) (Pairs, error) {
 	return pairs, nil
 }
 
-// Least is the pair that is worst for ours.
+// Least returns the pair with the lowest ratio.
 func (p Pairs) Least() Pair { return p[0] }
 
-// Median is the one in the middle.
+// Median returns the pair in the middle.
 func (p Pairs) Median() Pair { return p[len(p)/2] }

@@ -17,14 +17,14 @@ import (
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
-// What a program that calls Run is when these are its arguments.
+// Arguments that make a program which calls Run a yardstick.
 const (
 	etcdCommand = "run-yardstick-etcd" // ADDRESS DIR
 	thinCommand = "run-yardstick-thin" // ADDRESS ETCD
 )
 
-// Run is the first thing that main, or TestMain, must call. It returns at once
-// unless the program was started as a yardstick.
+// Run must be the first call of main or TestMain. It returns at once unless the program
+// was started as a yardstick.
 func Run() {
 	if len(os.Args) != 4 {
 		return
@@ -43,7 +43,7 @@ func Run() {
 	os.Exit(0)
 }
 
-// runEtcd is an etcd of one member as it comes, with its syncs to disk.
+// runEtcd runs an etcd with one member and default settings, so it syncs to disk.
 func runEtcd(ctx context.Context, address, dir string) error {
 	config := embed.NewConfig()
 	config.Dir, config.LogLevel = dir, "error"
@@ -81,7 +81,7 @@ func dial(endpoint string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()})
 }
 
-// Program is a yardstick that runs.
+// Program is a running yardstick.
 type Program struct {
 	*testbed.Process
 	Address string // host:port

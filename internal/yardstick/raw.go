@@ -7,13 +7,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// errChanged is the answer to a write that came too late.
+// errChanged is returned for a write that came too late.
 var errChanged = errors.New("the key has changed")
 
-// whatever is a revision that each key has.
+// whatever is a revision that matches any key.
 const whatever = -1
 
-// put writes a key if it has a revision, 0 for none, and tells the one that it gets.
+// put writes a key if it has the given revision, 0 for none, and returns the new one.
 func put(ctx context.Context, client *clientv3.Client, key string, value []byte, revision int64) (int64, error) {
 	txn := client.Txn(ctx)
 	if revision != whatever {
@@ -29,16 +29,16 @@ func put(ctx context.Context, client *clientv3.Client, key string, value []byte,
 	return resp.Header.Revision, nil
 }
 
-// Raw is an etcd asked over gRPC, over a few connections as a busy client has them.
+// Raw is an etcd over gRPC, with a few connections, as a busy client has them.
 type Raw struct {
 	clients []*clientv3.Client
 }
 
-// rawConnections is more than what helps on two processors; one has all clients
-// wait for one reader of frames.
+// rawConnections is more than two processors can use. With one connection, all clients
+// would wait for one reader of frames.
 const rawConnections = 4
 
-// DialRaw connects.
+// DialRaw connects to an etcd.
 func DialRaw(p *Program) (*Raw, error) {
 	r := &Raw{}
 	for range rawConnections {
@@ -51,15 +51,15 @@ func DialRaw(p *Program) (*Raw, error) {
 	return r, nil
 }
 
-// Client is that of one of many.
+// Client returns the client for one of many users.
 func (r *Raw) Client(i int) *clientv3.Client { return r.clients[i%len(r.clients)] }
 
-// Put writes a key if it has a revision, as put does.
+// Put writes a key if it has the given revision, as put does.
 func (r *Raw) Put(ctx context.Context, i int, key string, value []byte, revision int64) (int64, error) {
 	return put(ctx, r.Client(i), key, value, revision)
 }
 
-// Clear deletes all that begins so.
+// Clear deletes all keys with a prefix.
 func (r *Raw) Clear(ctx context.Context, prefix string) error {
 	_, err := r.clients[0].Delete(ctx, prefix, clientv3.WithPrefix())
 	return err

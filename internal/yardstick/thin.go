@@ -14,13 +14,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// thin is the least that can stand between HTTP and etcd: it parses the JSON, makes
-// one transaction of it and answers with the revision. It knows no schema, no
-// history, no router and no log. Reads are of its own memory, without asking etcd
-// whether that is the newest, so that they are no promise to anybody.
+// thin is a minimal handler between HTTP and etcd: it parses the JSON, makes one
+// transaction of it and answers with the revision. It has no schema, history, router or
+// log. It reads from its own memory without asking etcd whether that is current, so its
+// reads promise nothing.
 //
 //	POST   /SPACE                          create
-//	PUT    /SPACE/NAME?resourceVersion=N   update, of that version if there is one
+//	PUT    /SPACE/NAME?resourceVersion=N   update, of that version if given
 //	GET    /SPACE/NAME, /SPACE             what was written last
 //	DELETE /SPACE                          all of it
 type thin struct {

@@ -1,15 +1,15 @@
-// Package yardstick is what the API server is measured against: etcd itself, asked
-// over gRPC, and the thinnest HTTP handler over etcd that one can write. One load
-// generator drives all of them. The benchmark beside it holds the server against
-// them in interleaved pairs, because figures of different minutes say more about
-// the machine than about the programs.
+// Package yardstick provides references for the API server's performance: etcd itself
+// over gRPC, and a minimal HTTP handler over etcd. One load generator drives all of them.
+// The benchmark in this package compares the server with them in interleaved pairs,
+// because figures from different minutes say more about the machine than about the
+// programs.
 //
-//	program.go  the yardsticks as processes of their own
+//	program.go  the yardsticks as separate processes
 //	thin.go     the thin handler
 //	raw.go      etcd over gRPC
-//	load.go     clients that do something for a while, and how often they did
-//	conn.go     an HTTP client that costs little beside what it asks
-//	pairs.go    ours and theirs, one after the other, again and again
+//	load.go     clients that run for a while, and their rate
+//	conn.go     a cheap HTTP client
+//	pairs.go    alternating measurements of the server and a yardstick
 package yardstick
 
 import (
@@ -20,8 +20,8 @@ import (
 // ruleBytes is the length of each object.
 const ruleBytes = 650
 
-// Rule is a RouteRule in JSON of exactly 650 bytes, as a client sends it. The weight
-// of its first route is n modulo 100, so that the next n makes another one.
+// Rule returns a RouteRule in JSON of exactly 650 bytes, as a client sends it. The weight
+// of its first route is n modulo 100, so the next n gives a different object.
 func Rule(namespace, name string, n int) []byte {
 	const text = `{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{"name":%q,"namespace":%q,"annotations":{"note":"%s"}},` +
 		`"spec":{"destination":{"name":"reviews"},"precedence":2,"match":{"request":{"headers":{"cookie":{"regex":"^(.*?;)?(user=jason)(;.*)?$"},"uri":{"prefix":"/reviews/"}}}},` +

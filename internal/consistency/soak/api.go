@@ -17,10 +17,10 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// valueKey is the annotation that makes a write recognisable.
+// valueKey is the annotation that identifies a write.
 const valueKey = "consistency/value"
 
-// document is what these clients see of an object.
+// document is the part of an object that these clients read.
 type document struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -57,7 +57,7 @@ func body(key schema.Key, value string, expect int64) []byte {
 	}
 	text, err := json.Marshal(d)
 	if err != nil {
-		panic(err) // It has nothing that cannot be encoded.
+		panic(err) // Everything in it can be encoded.
 	}
 	return text
 }
@@ -79,7 +79,7 @@ func scopeOf(key schema.Key) store.Scope {
 	return store.Scope{Kind: kind, Namespace: key.Namespace, Name: key.Name}
 }
 
-// perform sends an operation and fills in what came of it.
+// perform sends an operation and sets its result.
 func perform(ctx context.Context, c *http.Client, base string, r *record, op consistency.Operation) consistency.Operation {
 	op.Call = r.now()
 	status, answer, err := exchange(ctx, c, base, &op)
@@ -93,7 +93,7 @@ func perform(ctx context.Context, c *http.Client, base string, r *record, op con
 	return op
 }
 
-// take fills in what an answer says.
+// take sets the result from an answer.
 func take(op *consistency.Operation, status int, answer []byte, err error) {
 	switch {
 	case err != nil:
@@ -115,7 +115,7 @@ func take(op *consistency.Operation, status int, answer []byte, err error) {
 	}
 }
 
-// unsent reports whether a request failed before anything of it was sent.
+// unsent reports whether a request failed before any of it was sent.
 func unsent(err error) bool {
 	var dial *net.OpError
 	return errors.As(err, &dial) && dial.Op == "dial"
@@ -178,7 +178,7 @@ func mergePatch(value string, expect int64) []byte {
 	return fmt.Appendf(nil, `{"metadata":{%s"annotations":{%q:%q}}}`, precondition, valueKey, value)
 }
 
-// reading is how fresh a read must be, and how much of it is wanted at once.
+// reading returns the parameters for the freshness of a read and for its page size.
 func reading(op *consistency.Operation) url.Values {
 	q := url.Values{}
 	switch {
@@ -196,7 +196,7 @@ func reading(op *consistency.Operation) url.Values {
 	return q
 }
 
-// read takes what a good answer tells.
+// read sets the results of a successful read.
 func read(op *consistency.Operation, answer []byte) (err error) {
 	switch op.Verb {
 	case consistency.List:

@@ -15,11 +15,11 @@ import (
 const (
 	// requestLimit is when a client gives up.
 	requestLimit = 5 * time.Second
-	// pause between the requests of a client, at most.
+	// pause is the maximum time between the requests of a client.
 	pause = 40 * time.Millisecond
 )
 
-// What is written: few objects, so that requests meet.
+// The objects that are written. There are few, so that requests collide.
 var (
 	kinds      = []string{"RouteRule", "DestinationPolicy"}
 	namespaces = []string{"a", "b"}
@@ -32,7 +32,7 @@ func someKey(random *rand.Rand) schema.Key {
 	return schema.Key{Kind: pick(random, kinds), Namespace: pick(random, namespaces), Name: pick(random, names)}
 }
 
-// requester is one client: one request after the other, at either server.
+// requester is one client. It sends one request at a time, to any server.
 type requester struct {
 	name    string
 	random  *rand.Rand
@@ -59,7 +59,7 @@ func (c *requester) run(ctx context.Context) {
 	}
 }
 
-// one performs an operation. It is not cut short by the end of the run.
+// one performs an operation. The end of the run does not interrupt it.
 func (c *requester) one(ctx context.Context, op consistency.Operation, server int) consistency.Operation {
 	op.Client, op.Server = c.name, fmt.Sprintf("s%d", server)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestLimit)
@@ -84,7 +84,7 @@ func (c *requester) learn(op consistency.Operation) {
 	}
 }
 
-// draw is what to do next.
+// draw returns the next operation.
 func (c *requester) draw() consistency.Operation {
 	key := someKey(c.random)
 	switch n := c.random.IntN(100); {
@@ -123,9 +123,9 @@ func (c *requester) step(verb consistency.Verb, key schema.Key) consistency.Step
 	return s
 }
 
-// steps of a transaction: two to four, mostly such that they are possible by
-// what is known, often in one namespace. The first has a value, by which the
-// transaction is recognised.
+// steps draws a transaction's two to four steps. Most are possible as far as is known,
+// and often all are in one namespace. The first has a value, which identifies the
+// transaction.
 func (c *requester) steps() (steps []consistency.Step) {
 	first := someKey(c.random)
 	together := c.random.IntN(3) > 0
@@ -144,7 +144,7 @@ func (c *requester) steps() (steps []consistency.Step) {
 	return steps
 }
 
-// likely is a verb that an object may take.
+// likely draws a verb that is possible for an object.
 func (c *requester) likely(key schema.Key, valued bool) consistency.Verb {
 	verbs := []consistency.Verb{consistency.Apply, consistency.Create}
 	if c.known[key] != 0 {
@@ -166,12 +166,12 @@ func (c *requester) freshness() int64 {
 	return 0
 }
 
-// past is a revision of not long ago.
+// past draws a recent revision.
 func (c *requester) past() int64 {
 	return max(1, c.record.known.Load()-c.random.Int64N(500))
 }
 
-// limit is that of a list in pages, 0 for most.
+// limit draws the page size of a list, mostly 0.
 func (c *requester) limit() int {
 	if c.random.IntN(3) == 0 {
 		return 1 + c.random.IntN(4)
@@ -188,7 +188,7 @@ func (c *requester) listScope(key schema.Key) store.Scope {
 	return scope
 }
 
-// sleep is cut short by the end of ctx.
+// sleep waits for d or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

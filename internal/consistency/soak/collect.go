@@ -14,7 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// collector follows etcd from its first revision, with etcd's client alone.
+// collector follows etcd from its first revision with etcd's own client.
 type collector struct {
 	client *clientv3.Client
 	cancel context.CancelFunc
@@ -45,7 +45,7 @@ func collect(client *clientv3.Client) *collector {
 	return c
 }
 
-// take is true when that was the end.
+// take reports whether that was the end.
 func (c *collector) take(answer clientv3.WatchResponse) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +70,7 @@ func (c *collector) take(answer clientv3.WatchResponse) bool {
 	return false
 }
 
-// revision is how far it has come.
+// revision returns how far the collector has come.
 func (c *collector) revision() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

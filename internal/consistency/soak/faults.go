@@ -11,17 +11,16 @@ import (
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
-// fault is one thing that goes wrong, and how it is mended.
+// fault is a failure and its repair.
 type fault struct {
 	name string
-	// do makes it and returns what mends it.
+	// do makes the fault and returns its repair.
 	do func() (mend func() error)
-	// most is how long it lasts at most.
+	// most is the maximum duration.
 	most time.Duration
 }
 
-// faults is one of each sort, about servers and members drawn anew each time,
-// in an order drawn anew each time.
+// faults returns one fault of each sort, in random order, for random servers and members.
 func (w *world) faults(random *rand.Rand) []fault {
 	server := random.IntN(len(w.servers))
 	s := w.servers[server].Process
@@ -42,7 +41,7 @@ func kill(p *testbed.Process) fault {
 	return fault{"kill " + p.Name, func() func() error { p.Kill(); return p.Start }, 2 * time.Second}
 }
 
-// killTwice kills a program again while it starts.
+// killTwice kills a program, and again while it starts.
 func killTwice(p *testbed.Process) fault {
 	return fault{"kill twice " + p.Name, func() func() error {
 		p.Kill()
@@ -57,7 +56,7 @@ func killTwice(p *testbed.Process) fault {
 	}, 500 * time.Millisecond}
 }
 
-// killMembers kills all of etcd.
+// killMembers kills all members of etcd.
 func (w *world) killMembers() fault {
 	return fault{"kill all of etcd", func() func() error {
 		for _, m := range w.etcd.Members {
@@ -73,8 +72,8 @@ func (w *world) killMembers() fault {
 	}, time.Second}
 }
 
-// restart asks a server to end. One that does not is killed, and the world
-// remembers it.
+// restart asks a server to end. If the server does not, it is killed, and the world
+// records that.
 func (w *world) restart(p *testbed.Process) fault {
 	return fault{"restart " + p.Name, func() func() error {
 		if err := p.Stop(); err != nil {
@@ -141,7 +140,7 @@ func (w *world) breakLinks() fault {
 	}, 100 * time.Millisecond}
 }
 
-// compact is what an administrator of etcd does: only the last changes stay.
+// compact compacts etcd as an administrator may, so that only the last changes remain.
 func (w *world) compact(random *rand.Rand) fault {
 	return fault{"compact", func() func() error {
 		revision := w.collected.revision() - random.Int64N(200)
@@ -152,16 +151,15 @@ func (w *world) compact(random *rand.Rand) fault {
 			w.compacted(revision)
 			ctx, cancel := context.WithTimeout(context.Background(), requestLimit)
 			defer cancel()
-			// That it may fail is no matter of ours: then more is kept than is known.
+			// If this fails, more is kept than the record says, which does no harm.
 			_, _ = w.collected.client.Compact(ctx, revision)
 			return nil
 		}
 	}, time.Second}
 }
 
-// havoc makes one fault after the other until ctx ends, and mends the last.
-// Each lasts up to its own time multiplied by pace. It returns how many there
-// were.
+// havoc makes one fault after the other until ctx ends, and repairs the last one. Each
+// lasts up to its own maximum multiplied by pace. It returns the number of faults.
 func (w *world) havoc(ctx context.Context, random *rand.Rand, pace float64, log io.Writer) (n int, err error) {
 	upTo := func(most time.Duration) time.Duration {
 		return time.Duration(pace * random.Float64() * float64(most))

@@ -44,14 +44,14 @@ func (j *joined) run(ctx context.Context, after int64) {
 	}
 }
 
-// begin starts a new account of what was told.
+// begin starts a new record of what is received.
 func (j *joined) begin(after int64) {
 	j.watch = &consistency.Watch{Name: j.name}
 	j.record.watch(j.watch)
 	j.seen.Store(after)
 }
 
-// relist is what a client does whose revision is no longer kept.
+// relist lists anew, as a client does whose revision is no longer kept.
 func (j *joined) relist(ctx context.Context) {
 	for ctx.Err() == nil {
 		limited, cancel := context.WithTimeout(ctx, requestLimit)
@@ -94,8 +94,8 @@ func versionOf(o *schema.Object) consistency.Version {
 	return consistency.Version{Key: o.Key(), Revision: o.Revision(), Value: o.Meta.Annotations[valueKey]}
 }
 
-// informer is a cache over a client, looked at now and then: each look is a
-// list of whatever state is at hand.
+// informer is a cache over a client that is read from time to time. Each read is a list
+// of the current state.
 type informer struct {
 	name   string
 	cache  *cache.Cache
@@ -137,7 +137,7 @@ func (i *informer) look() {
 	i.seen.Store(revision)
 }
 
-// clients of each server, by the project's own client.
+// clients returns a client for each server, made with package client.
 func clients(servers []string) ([]store.Reader, error) {
 	var all []store.Reader
 	for _, url := range servers {

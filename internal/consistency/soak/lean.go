@@ -17,8 +17,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// lean is a watcher that keeps no more than revisions, so that there can be
-// hundreds of them over long histories.
+// lean is a watcher that keeps only revisions, so that hundreds of them can follow long
+// histories.
 type lean struct {
 	name    string
 	url     string // Of the collection.
@@ -34,8 +34,8 @@ func (l *lean) violate(rule, format string, args ...any) {
 	l.found = append(l.found, consistency.Violation{Rule: rule, Text: l.name + ": " + fmt.Sprintf(format, args...)})
 }
 
-// follow goes on, from stream to stream, until it has seen the revision that
-// stop holds (0: not known yet) or ctx ends.
+// follow reads from stream to stream until it has seen the revision in stop (0: not known
+// yet) or ctx ends.
 func (l *lean) follow(ctx context.Context, stop *atomic.Int64) {
 	l.seen.Store(l.after)
 	for ctx.Err() == nil {
@@ -75,7 +75,7 @@ func (l *lean) stream(ctx context.Context, stop *atomic.Int64) error {
 	}
 }
 
-// watchFrom opens a watch of what comes after a revision, all of which is known.
+// watchFrom opens a watch after a revision that is completely known.
 func watchFrom(ctx context.Context, c *http.Client, url string, after int64) (*http.Response, error) {
 	req, err := watchRequest(ctx, url, after, true)
 	if err != nil {
@@ -84,7 +84,8 @@ func watchFrom(ctx context.Context, c *http.Client, url string, after int64) (*h
 	return openWatch(c, req)
 }
 
-// watchRequest is for what comes after a revision; whole: all of that is known.
+// watchRequest returns a request to watch after a revision. whole means that this
+// revision is completely known.
 func watchRequest(ctx context.Context, url string, after int64, whole bool) (*http.Request, error) {
 	url += fmt.Sprintf("?watch=true&allowWatchBookmarks=true&resourceVersion=%d&wholeRevisions=%t", after, whole)
 	return http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -133,8 +134,8 @@ func (l *lean) line(line []byte) error {
 	return nil
 }
 
-// compare wants that all were told the same up to a revision, and all that was
-// acknowledged. Each began where it was told to, or later.
+// compare requires that all watchers received the same up to a revision, and everything
+// that was acknowledged. Each began at its requested revision or later.
 func compare(all []*lean, acknowledged []int64, stop int64) (found []consistency.Violation) {
 	whole := map[int64]bool{}
 	for _, l := range all {

@@ -1,6 +1,6 @@
-// Command soak runs pilot-api with clients and watchers, breaks what is below
-// them, and judges what they were told. It ends with code 1 when an answer was
-// not allowed.
+// Command soak runs pilot-api with clients and watchers, makes the network and programs
+// below them fail, and checks the answers. It exits with code 1 if the contract did not
+// allow an answer.
 package main
 
 import (
@@ -82,7 +82,7 @@ func runCase(ctx context.Context, name string, s settings) (report, error) {
 	return report{}, fmt.Errorf("there is no case %q", name)
 }
 
-// scaled is a storm with the rounds that were asked for.
+// scaled returns a storm with the requested number of rounds.
 func (s settings) scaled(st storm) storm {
 	if s.Rounds > 0 {
 		st.rounds = s.Rounds

@@ -10,20 +10,20 @@ import (
 	"github.com/pilot-api/pilot-api/internal/consistency"
 )
 
-// continueOf is where the next page of a list begins, nothing behind the last
-// one and for all else.
+// continueOf returns where the next page of a list begins. It is empty after the last
+// page and for other answers.
 func continueOf(answer []byte) string {
 	var list struct{ Metadata struct{ Continue string } }
 	_ = json.Unmarshal(answer, &list)
 	return list.Metadata.Continue
 }
 
-// page is the path of the next page.
+// page returns the path of the next page.
 func page(op *consistency.Operation, next string) string {
 	return path(op.Scope) + "?" + url.Values{"limit": {strconv.Itoa(op.Limit)}, "continue": {next}}.Encode()
 }
 
-// takePage adds the next page of a list, which is all of one revision.
+// takePage adds the next page of a list. All pages have one revision.
 func takePage(op *consistency.Operation, now time.Duration, status int, answer []byte, err error) {
 	first := *op
 	take(op, status, answer, err)
@@ -36,7 +36,7 @@ func takePage(op *consistency.Operation, now time.Duration, status int, answer [
 	}
 }
 
-// readList adds what a list has, and returns its revision.
+// readList adds the items of a list and returns its revision.
 func readList(op *consistency.Operation, answer []byte) (revision int64, err error) {
 	var list struct {
 		Metadata struct {

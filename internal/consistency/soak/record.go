@@ -8,11 +8,11 @@ import (
 	"github.com/pilot-api/pilot-api/internal/consistency"
 )
 
-// record is a history while it happens.
+// record is a history in progress.
 type record struct {
 	begin  time.Time
-	known  atomic.Int64 // The newest revision that anybody was told.
-	events atomic.Int64 // Told to watchers.
+	known  atomic.Int64 // The newest revision that any client received.
+	events atomic.Int64 // Received by watchers.
 
 	mu         sync.Mutex
 	operations []consistency.Operation
@@ -45,14 +45,14 @@ func (r *record) watch(w *consistency.Watch) {
 	r.watches = append(r.watches, w)
 }
 
-// size is how many operations there are.
+// size returns the number of operations.
 func (r *record) size() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.operations)
 }
 
-// counts are for the line of progress.
+// counts returns the numbers for the progress line.
 func (r *record) counts() (operations, unknown, watches int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,29 +16,28 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// kept is how many changes a watcher may go back at least.
+// kept is the minimum number of changes that a watcher may go back.
 const kept = 40_000
 
-// settings of a run. What is done when, follows from Seed; what comes of it
-// does not.
+// settings of a run. Seed determines what is done when, but not the results.
 type settings struct {
 	Program  string // pilot-api.
 	Dir      string // Of data, logs and the history.
 	Seed     uint64
 	Duration time.Duration
-	Least    int     // Operations that a run has at least, however long it takes.
-	Calm     bool    // Nothing goes wrong.
+	Least    int     // Minimum number of operations of a run, however long it takes.
+	Calm     bool    // Without faults.
 	Pace     float64 // How long faults last and how far apart they are; 1 is seconds.
 	Clients  int
 	Watchers int // Of each sort.
-	Rounds   int // Of storms; 0 is their own number.
+	Rounds   int // Of storms; 0 is their default.
 	Out      io.Writer
 }
 
-// random is one of many sources, each of its own.
+// random returns an independent random source for a purpose.
 func (s settings) random(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(s.Seed, purpose)) }
 
-// report is what came of a run.
+// report is the result of a run.
 type report struct {
 	operations, unknown, faults, watches int
 	events                               int64
@@ -64,7 +63,7 @@ func (r report) String() string {
 	return text
 }
 
-// run is one history, made and judged.
+// run makes one history and checks it.
 func run(ctx context.Context, s settings, open func(ctx context.Context, dir, program string) (*world, error)) (report, error) {
 	w, err := open(ctx, s.Dir, s.Program)
 	if w != nil {
@@ -119,10 +118,10 @@ func (r *runner) violate(rule, format string, args ...any) {
 	r.violations = append(r.violations, consistency.Violation{Rule: rule, Text: fmt.Sprintf(format, args...)})
 }
 
-// startWatchers starts some of each sort: steady, restless and slow ones that
-// stay, ones that hop from revision to revision, among both those that go on as
-// Kubernetes' clients and as browsers do; ones over all kinds, and a cache over
-// each server.
+// startWatchers starts some watchers of each sort: steady, restless and slow ones that
+// stay, and ones that hop from revision to revision. Among both are ones that resume as
+// Kubernetes clients and as browsers do. It also starts ones over all kinds, and a cache
+// over each server.
 func (r *runner) startWatchers(ctx context.Context, group *sync.WaitGroup, hurry <-chan struct{}) error {
 	readers, err := clients(r.world.urls())
 	if err != nil {
@@ -166,7 +165,7 @@ func (r *runner) watcher(name string, scope store.Scope, purpose uint64, c *http
 	}
 }
 
-// scopes of watchers.
+// scopes returns the scopes of watchers.
 func scopes() []store.Scope {
 	var all []store.Scope
 	for _, name := range kinds {
@@ -176,8 +175,7 @@ func scopes() []store.Scope {
 	return all
 }
 
-// disturb lets clients work and things go wrong for the time of the run, and
-// stops what works then.
+// disturb runs clients and faults for the time of the run, and then stops the clients.
 func (r *runner) disturb(working context.Context, stop func()) (faults int, err error) {
 	var group sync.WaitGroup
 	for i := range r.Clients {
@@ -198,7 +196,7 @@ func (r *runner) disturb(working context.Context, stop func()) (faults int, err 
 	return faults, err
 }
 
-// last waits until the run has been long enough.
+// last waits until the run is long enough.
 func (r *runner) last(ctx context.Context) {
 	sleep(ctx, r.Duration)
 	for ctx.Err() == nil && r.record.size() < r.Least {
@@ -206,7 +204,7 @@ func (r *runner) last(ctx context.Context) {
 	}
 }
 
-// stamped puts the time of the history before each line.
+// stamped writes the time of the history before each line.
 type stamped struct {
 	record *record
 	to     io.Writer
@@ -231,9 +229,9 @@ func (r *runner) progress(ctx context.Context) {
 	}
 }
 
-// settle wants everything to work again now that nothing is in the way: each
-// server to be ready and to take writes, and each watcher to be told of them.
-// It returns the last revision of each kind and namespace.
+// settle requires that everything works again without faults: each server is ready and
+// accepts writes, and each watcher receives them. It returns the last revision of each
+// kind and namespace.
 func (r *runner) settle(ctx context.Context) map[store.Scope]int64 {
 	if err := r.world.ready(ctx, comeBackLimit); err != nil {
 		r.violate("server that did not come back", "%v", err)
@@ -257,7 +255,7 @@ func (r *runner) settle(ctx context.Context) map[store.Scope]int64 {
 	return ends
 }
 
-// insist creates an object and reads it, until both are done.
+// insist creates an object and reads it, and repeats until both succeed.
 func (c *requester) insist(ctx context.Context, key schema.Key, server int) (revision int64) {
 	for ctx.Err() == nil {
 		c.count++
@@ -274,8 +272,8 @@ func (c *requester) insist(ctx context.Context, key schema.Key, server int) (rev
 	return 0
 }
 
-// await waits until all watchers have come to the end; those that do not are
-// found by the checker.
+// await waits until all watchers have reached the end. The checker finds those that do
+// not.
 func (r *runner) await(ctx context.Context, ends map[store.Scope]int64) {
 	ctx, cancel := context.WithTimeout(ctx, comeBackLimit)
 	defer cancel()
@@ -308,7 +306,7 @@ func (r *runner) await(ctx context.Context, ends map[store.Scope]int64) {
 	}
 }
 
-// endOf is the last revision that a watcher of a scope must be told.
+// endOf returns the last revision that a watcher of a scope must receive.
 func endOf(scope store.Scope, ends map[store.Scope]int64) (end int64) {
 	for s, revision := range ends {
 		if (scope.Kind == nil || scope.Kind == s.Kind) && (scope.Namespace == "" || scope.Namespace == s.Namespace) {

@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/internal/consistency"
 )
 
-// save writes a history for people to read: what is wrong with it, the true
-// order, what clients did, and what each watcher was told.
+// save writes a history for people: the violations, the true order, the operations of
+// clients, and what each watcher received.
 func save(path string, h *consistency.History, found []consistency.Violation) error {
 	file, err := os.Create(path)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/pilot-api/pilot-api/internal/consistency"
 )
 
-// asBrowser has a watch be server-sent events, and go on from the last id that
-// came, whatever its URL says of the beginning.
+// asBrowser turns a watch into one of server-sent events that resumes from the last id,
+// whatever start its URL names.
 func asBrowser(req *http.Request, last int64) {
 	req.Header.Set("Accept", "text/event-stream")
 	req.Header.Set("Last-Event-ID", strconv.FormatInt(last, 10))
 }
 
-// readEvents reads server-sent events. An id counts at the end of its event, and
-// says as a bookmark does that all up to it was told.
+// readEvents reads server-sent events. An id takes effect at the end of its event and,
+// like a bookmark, says that everything up to it was sent.
 func (w *watcher) readEvents(lines *bufio.Reader) error {
 	var id int64
 	for {

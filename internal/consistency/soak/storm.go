@@ -12,34 +12,34 @@ import (
 	"github.com/pilot-api/pilot-api/internal/consistency"
 )
 
-// storm is a server that is killed and comes back, and many watchers that come
-// back with it, again and again, beside writers and readers.
+// storm kills and restarts a server repeatedly. Many watchers reconnect each time, while
+// writers and readers continue.
 type storm struct {
 	rounds   int
 	watchers int
 	behind   int // How many changes they missed.
-	unread   int // Watchers beside them that read nothing and hang up.
+	unread   int // Additional watchers that read nothing and hang up.
 	size     int // Of the objects, in bytes.
 
 	stall     time.Duration // The longest time without a read, and without a write, once the server is ready.
 	memory    int64         // The most that the server may hold.
-	roundTime time.Duration // For the watchers to come back.
+	roundTime time.Duration // For the watchers to reconnect.
 }
 
-// resumes is many watchers with much to catch up.
+// resumes has many watchers with much to catch up on.
 var resumes = storm{
 	rounds: 20, watchers: 300, behind: 10_000, size: 10,
 	stall: 10 * time.Second, memory: 1 << 30, roundTime: 4 * time.Minute,
 }
 
-// deep is watchers whose past no memory holds any more.
+// deep has watchers whose revisions are no longer in any memory.
 var deep = storm{
 	rounds: 3, watchers: 30, behind: 40_000, size: 10,
 	stall: 10 * time.Second, memory: 1 << 30, roundTime: 4 * time.Minute,
 }
 
-// reconnects is many watchers at once with little to catch up, and some that
-// never read.
+// reconnects has many concurrent watchers with little to catch up on, and some that never
+// read.
 var reconnects = storm{
 	rounds: 20, watchers: 200, behind: 50, unread: 100, size: 8 << 10,
 	stall: time.Second, memory: 1 << 30, roundTime: time.Minute,
@@ -67,7 +67,7 @@ func (st storm) run(ctx context.Context, s settings) (report, error) {
 			return r.report, err
 		}
 		if len(r.report.violations) > 0 {
-			w.servers[0].Stacks() // They may tell why.
+			w.servers[0].Stacks() // They may show the reason.
 			break
 		}
 	}
@@ -135,7 +135,7 @@ func (r *stormRun) limit(what string, longest time.Duration) {
 	}
 }
 
-// since are the acknowledged changes after a revision.
+// since returns the acknowledged changes after a revision.
 func (r *stormRun) since(after int64) (revisions []int64) {
 	r.traffic.mu.Lock()
 	defer r.traffic.mu.Unlock()
@@ -147,8 +147,8 @@ func (r *stormRun) since(after int64) (revisions []int64) {
 	return revisions
 }
 
-// resume lets all watchers come back at once and returns when they have been
-// told all that they missed and what came meanwhile, up to stop.
+// resume reconnects all watchers at once. It returns when they have received everything
+// that they missed and everything written meanwhile, up to stop.
 func (r *stormRun) resume(ctx context.Context, killedAt int64) (all []*lean, end int64) {
 	ctx, cancel := context.WithTimeout(ctx, r.roundTime)
 	defer cancel()
@@ -165,7 +165,7 @@ func (r *stormRun) resume(ctx context.Context, killedAt int64) (all []*lean, end
 	for i := range r.unread {
 		group.Go(func() { hangUp(ctx, httpClient, r.traffic.collection(), after, time.Duration(i)*10*time.Millisecond) })
 	}
-	// They shall also be told what is written beside them.
+	// The watchers must also receive concurrent writes.
 	for ctx.Err() == nil && r.slowest(all) < killedAt {
 		sleep(ctx, 20*time.Millisecond)
 	}
@@ -179,7 +179,7 @@ func (r *stormRun) resume(ctx context.Context, killedAt int64) (all []*lean, end
 	return all, end
 }
 
-// before is the revision that so many changes come after.
+// before returns the revision that the given number of changes comes after.
 func (r *stormRun) before(revision int64) int64 {
 	r.traffic.mu.Lock()
 	defer r.traffic.mu.Unlock()

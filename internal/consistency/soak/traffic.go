@@ -13,12 +13,12 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// traffic is writers and readers that go on whatever happens, and what came of
+// traffic is writers and readers that continue during all faults, and the results of
 // their requests.
 type traffic struct {
 	server  string
 	objects int
-	padding string // Makes objects as large as they shall be.
+	padding string // Brings objects to the desired size.
 	http    *http.Client
 
 	mu           sync.Mutex
@@ -29,11 +29,11 @@ type traffic struct {
 	refused      string
 }
 
-// progress is how well one sort of request goes on.
+// progress measures one sort of request.
 type progress struct {
 	done    int
 	last    time.Time     // When one last succeeded, or when this began.
-	longest time.Duration // Between two that did.
+	longest time.Duration // Between two that succeeded.
 }
 
 func (p *progress) success() {
@@ -54,14 +54,14 @@ func (t *traffic) key(i int) schema.Key {
 	return schema.Key{Kind: "RouteRule", Namespace: "a", Name: fmt.Sprintf("o%d", i%t.objects)}
 }
 
-// collection is what watchers follow.
+// collection returns the URL that watchers follow.
 func (t *traffic) collection() string {
 	one := scopeOf(t.key(0))
 	one.Name = ""
 	return t.server + path(one)
 }
 
-// fill writes until so many changes were acknowledged.
+// fill writes until the given number of changes is acknowledged.
 func (t *traffic) fill(ctx context.Context, changes int) error {
 	var group sync.WaitGroup
 	for w := range 8 {
@@ -132,15 +132,15 @@ func (t *traffic) flow(ctx context.Context, group *sync.WaitGroup, random *rand.
 	}
 }
 
-// measure begins to measure anew.
+// measure restarts the measurement.
 func (t *traffic) measure() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.reads, t.writes = progress{last: time.Now()}, progress{last: time.Now()}
 }
 
-// measured is what came since; a request that still waits counts with the time
-// it has waited.
+// measured returns the measurement since measure. A pending request counts with the time
+// that it has waited.
 func (t *traffic) measured() (reads, writes progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

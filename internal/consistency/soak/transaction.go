@@ -10,7 +10,7 @@ import (
 
 const transactionsPath = "/apis/registry.istio.io/v1/transactions"
 
-// wireStep is an operation of a transaction as the server reads it.
+// wireStep is an operation of a transaction in the server's format.
 type wireStep struct {
 	Verb          consistency.Verb `json:"verb"`
 	Object        json.RawMessage  `json:"object,omitempty"`
@@ -42,12 +42,12 @@ func transaction(steps []consistency.Step) []byte {
 	}
 	text, err := json.Marshal(map[string]any{"operations": wire})
 	if err != nil {
-		panic(err) // It has nothing that cannot be encoded.
+		panic(err) // Everything in it can be encoded.
 	}
 	return text
 }
 
-// readTransaction wants a result for each step, all of one revision.
+// readTransaction requires a result for each step, all with one revision.
 func readTransaction(op *consistency.Operation, answer []byte) error {
 	var done struct {
 		Metadata struct {
@@ -69,7 +69,7 @@ func readTransaction(op *consistency.Operation, answer []byte) error {
 		want := consistency.Version{Key: op.Steps[i].Key, Revision: op.Revision, Value: op.Steps[i].Value}
 		got := result.Object.version(want.Key.Kind)
 		if op.Steps[i].Verb == consistency.Delete {
-			want.Value = got.Value // The last state; which that was, the order tells.
+			want.Value = got.Value // The last state, which the order of changes tells.
 		}
 		if got != want {
 			return fmt.Errorf("result %d is %s, want %s", i, got, want)
@@ -78,7 +78,7 @@ func readTransaction(op *consistency.Operation, answer []byte) error {
 	return nil
 }
 
-// failedStep is the operation that a transaction was refused for.
+// failedStep returns the index of the operation that a transaction was refused for.
 func failedStep(answer []byte) (index int) {
 	var status struct {
 		Details struct {

@@ -24,22 +24,22 @@ type watcher struct {
 	http     *http.Client
 	servers  []string
 	record   *record
-	plain    bool          // It goes on from the last event, as Kubernetes' clients do.
-	browser  bool          // It follows server-sent events.
-	restless bool          // It hangs up by itself, now and then.
-	slow     time.Duration // It waits so long after each line, until hurry.
+	plain    bool          // Resumes after the last event, as Kubernetes clients do.
+	browser  bool          // Follows server-sent events.
+	restless bool          // Hangs up now and then.
+	slow     time.Duration // Waits this long after each line, until hurry.
 	hurry    <-chan struct{}
 
-	until   int64 // Where it stops, by calling reached; 0 for nowhere.
+	until   int64 // Calls reached at this revision; 0 for never.
 	reached func()
 
 	watch *consistency.Watch
 	seen  atomic.Int64
-	place int64 // Where it goes on.
+	place int64 // Where it resumes.
 }
 
-// comeBackLimit is the time that a watcher has to be told what there is, and a
-// server to work again, when nothing is in the way.
+// comeBackLimit is the time that a watcher has to catch up, and a server to work again,
+// without further faults.
 const comeBackLimit = 2 * time.Minute
 
 var errExpired = errors.New("what comes after is no longer kept")
@@ -68,7 +68,7 @@ func (w *watcher) upTo(most time.Duration) time.Duration {
 
 func (w *watcher) pause(ctx context.Context, most time.Duration) { sleep(ctx, w.upTo(most)) }
 
-// dawdle lets the server wait, but not when all others have ended.
+// dawdle delays the reading, unless all others have ended.
 func (w *watcher) dawdle() {
 	if w.slow == 0 {
 		return
@@ -79,7 +79,7 @@ func (w *watcher) dawdle() {
 	}
 }
 
-// begin starts a new account of what was told.
+// begin starts a new record of what is received.
 func (w *watcher) begin(after int64) {
 	w.watch = &consistency.Watch{Name: w.name, Scope: w.scope, Plain: w.plain}
 	w.record.watch(w.watch)
@@ -92,7 +92,7 @@ func (w *watcher) frame(f consistency.Frame) {
 	w.watch.Frames = append(w.watch.Frames, f)
 }
 
-// relist is what a client does whose revision is no longer kept.
+// relist lists anew, as a client does whose revision is no longer kept.
 func (w *watcher) relist(ctx context.Context) {
 	for ctx.Err() == nil {
 		if list := w.list(ctx); list.Outcome == consistency.OK {
@@ -191,8 +191,8 @@ func (w *watcher) told(f consistency.Frame) {
 	}
 }
 
-// move goes on to what was told. That a transaction has ended is known by a
-// bookmark, or by an event of the next revision; a browser goes by ids alone.
+// move updates where the watcher resumes. A bookmark, or an event of the next revision,
+// shows that a transaction has ended. A browser uses only ids.
 func (w *watcher) move(f consistency.Frame) {
 	seen := w.seen.Load()
 	if f.Revision > seen && !w.browser {
@@ -204,8 +204,8 @@ func (w *watcher) move(f consistency.Frame) {
 	}
 }
 
-// hop watches again and again from some old revision, or from a list, up to
-// what was new when it began. Each hop is an account of its own.
+// hop watches repeatedly from an old revision or from a list, up to the newest revision
+// at its start. Each hop has a record of its own.
 func (w *watcher) hop(ctx context.Context) {
 	for ctx.Err() == nil {
 		until := max(1, w.record.known.Load())

@@ -12,10 +12,10 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// startLimit is far more than a start takes, on any machine.
+// startLimit is far more time than a start takes, on any machine.
 const startLimit = time.Minute
 
-// world is the programs that a history is made with.
+// world is the set of programs that make a history.
 type world struct {
 	servers []*testbed.Server
 	etcd    *testbed.Etcd     // nil when it is embedded.
@@ -25,7 +25,7 @@ type world struct {
 	collected *collector // Of an external etcd.
 
 	complaints []error              // About programs that did not end.
-	compacted  func(revision int64) // Is told before etcd is compacted.
+	compacted  func(revision int64) // Called before etcd is compacted.
 }
 
 // openEmbedded starts one server with its own etcd.
@@ -39,7 +39,8 @@ func openEmbedded(ctx context.Context, dir, program string) (*world, error) {
 	return w, w.start(ctx)
 }
 
-// openExternal starts two servers over three members, with a link for each way.
+// openExternal starts two servers over three members, with a link between each server and
+// member.
 func openExternal(ctx context.Context, dir, program string) (*world, error) {
 	members, err := testbed.StartEtcd(ctx, dir, 3)
 	w := &world{etcd: members}
@@ -81,7 +82,7 @@ func (w *world) start(ctx context.Context) error {
 	return w.ready(ctx, startLimit)
 }
 
-// ready waits until all servers say that they are.
+// ready waits until all servers are ready.
 func (w *world) ready(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -101,7 +102,7 @@ func (w *world) urls() []string {
 	return urls
 }
 
-// stop ends the servers, so that nothing is written any more.
+// stop ends the servers, so that nothing more is written.
 func (w *world) stop() {
 	for _, s := range w.servers {
 		if err := s.Stop(); err != nil {
@@ -127,8 +128,7 @@ func (w *world) close() {
 	}
 }
 
-// changes is what etcd itself kept of all changes. The servers must have
-// stopped.
+// changes returns etcd's own record of all changes. The servers must have stopped.
 func (w *world) changes(ctx context.Context) ([]consistency.Change, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

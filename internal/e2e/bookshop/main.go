@@ -1,5 +1,5 @@
-// Command bookshop runs the backends of examples/bookshop at the addresses in
-// its services.yaml, for a first session by hand, until it is interrupted.
+// Command bookshop runs the backends of examples/bookshop at the addresses in its
+// services.yaml, for a first session by hand, until it is interrupted.
 package main
 
 import (

@@ -8,16 +8,15 @@ import (
 	"net/url"
 )
 
-// Answers are the bodies that an old Envoy got in one round.
+// Answers are the bodies that an old Envoy received in one round.
 type Answers struct {
 	Clusters, Listeners []byte
 	Routes              map[string][]byte // By the name of the table.
 	Hosts               map[string][]byte // By the name of the service.
 }
 
-// Ask polls as an old Envoy did: for clusters and listeners, and for what those
-// name. Where that one kept what it had, because the answer was no 200, Ask
-// fails.
+// Ask polls as an old Envoy did: for clusters and listeners, and for what those name. If a
+// status is not 200, Ask fails; an old Envoy kept what it had.
 func (b *Bridge) Ask(ctx context.Context) (*Answers, error) {
 	a := &Answers{Routes: map[string][]byte{}, Hosts: map[string][]byte{}}
 	if err := b.askClusters(ctx, a); err != nil {
@@ -68,8 +67,8 @@ func (b *Bridge) askListeners(ctx context.Context, a *Answers) error {
 	return nil
 }
 
-// get sends what an old Envoy sent: names raw, whatever is in them, and the
-// cluster's name for a host.
+// get sends what an old Envoy sent: unescaped names, and the name of the cluster as the
+// host.
 func get(ctx context.Context, from *cluster, path string) ([]byte, error) {
 	server, err := from.server()
 	if err != nil {

@@ -1,17 +1,17 @@
-// Package bridge lets today's Envoy run on Envoy's first discovery API, which
-// Envoy lost with version 1.9. It is test code: it does what an old Envoy did,
-// and shows that v1 answers route real requests.
+// Package bridge lets a current Envoy run on Envoy's first discovery API, which Envoy
+// removed in version 1.9. It is test code: it does what an old Envoy did, and shows that
+// v1 answers route real requests.
 //
-// One round (Poll) has three steps, each in a file of its own or several: Ask
-// gets listeners and clusters, and the route tables and endpoints those name,
-// over HTTP from the servers that a v1 bootstrap gives (ask.go, start.go); Turn
-// spells the answers in v3, field by field (clusters.go to tcp.go); and the
-// result is put into files that Envoy watches (files.go). The bridge knows nothing but Envoy's formats, and refuses every
-// v1 field that it does not know: nothing is lost on the way in silence.
+// One round (Poll) has three steps, each in one or several files. Ask gets listeners and
+// clusters, and the route tables and endpoints that they name, over HTTP from the servers
+// in a v1 bootstrap (ask.go, start.go). Turn converts the answers to v3, field by field
+// (clusters.go to tcp.go). The result is written to files that Envoy watches (files.go).
+// The bridge knows only Envoy's formats, and refuses every v1 field that it does not know,
+// so nothing is lost silently.
 //
-// An old Envoy took captured connections. Here a client plays the kernel: what
-// it writes to the listener that hands off begins with the line of the PROXY
-// protocol, which names the original destination.
+// An old Envoy accepted captured connections. Here a client does the kernel's part: what
+// it writes to the listener that hands off begins with a line of the PROXY protocol, which
+// names the original destination.
 package bridge
 
 import (
@@ -21,15 +21,15 @@ import (
 	"path/filepath"
 )
 
-// Bridge stands in for one old Envoy.
+// Bridge does the work of one old Envoy.
 type Bridge struct {
 	cluster, node string // As in --service-cluster and --service-node.
 	dir           string
 	start         *start
 }
 
-// New stands in for an Envoy that is started with the v1 bootstrap, as a member
-// of the service cluster, as the node. Its files will be in dir.
+// New returns a Bridge for an Envoy with the v1 bootstrap, service cluster and node. Its
+// files will be in dir.
 func New(bootstrap []byte, cluster, node, dir string) (*Bridge, error) {
 	s, err := readStart(bootstrap)
 	if err != nil {
@@ -38,10 +38,10 @@ func New(bootstrap []byte, cluster, node, dir string) (*Bridge, error) {
 	return &Bridge{cluster: cluster, node: node, dir: dir, start: s}, nil
 }
 
-// Poll is one round of all that an old Envoy polls for. It returns the version
-// of everything that Envoy is to take now: "clusters", "listeners", and
-// "routes/" with the name of the table. Envoy reads everything anew, changed or
-// not, and so gets over a table that came before its clusters as an old one did.
+// Poll is one round of everything that an old Envoy polls for. It returns the versions
+// that Envoy should take now, by "clusters", "listeners", and "routes/" with the name of
+// the table. Envoy reads everything anew, changed or not. So it recovers from a table that
+// came before its clusters, as an old Envoy did.
 func (b *Bridge) Poll(ctx context.Context) (map[string]string, error) {
 	answers, err := b.Ask(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (b *Bridge) Poll(ctx context.Context) (map[string]string, error) {
 	return b.write(resources)
 }
 
-// tableFile is where Envoy finds a route table.
+// tableFile returns the file of a route table.
 func (b *Bridge) tableFile(name string) string {
 	return filepath.Join(b.dir, "routes-"+url.PathEscape(name)+".json")
 }

@@ -22,7 +22,7 @@ type cluster struct {
 	OutlierDetection *outliers  `json:"outlier_detection"`
 }
 
-// service is the name that the endpoints of the cluster have in SDS.
+// service returns the name of the cluster's endpoints in SDS.
 func (c *cluster) service() string {
 	if c.ServiceName != "" {
 		return c.ServiceName
@@ -30,7 +30,7 @@ func (c *cluster) service() string {
 	return c.Name
 }
 
-// servicesOf names what clusters need endpoints of.
+// servicesOf returns the services whose endpoints clusters need.
 func servicesOf(text []byte) ([]string, error) {
 	var body clusters
 	if err := read(text, &body); err != nil {
@@ -98,7 +98,7 @@ func (c *cluster) turn(sds []byte) (object, error) {
 	return o, c.addProtocol(o)
 }
 
-// addProtocol says what there is to say of connections to the hosts.
+// addProtocol adds the settings of connections to the hosts.
 func (c *cluster) addProtocol(o object) error {
 	protocols := map[string]string{"": "http_protocol_options", "http2": "http2_protocol_options"}
 	protocol, err := choose("features", c.Features, protocols)

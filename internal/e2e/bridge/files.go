@@ -14,8 +14,8 @@ func fileSource(path string) object {
 
 func (b *Bridge) file(kind string) string { return filepath.Join(b.dir, kind+".json") }
 
-// write puts resources where Envoy looks for them: clusters before the routes
-// to them, and routes before the listener that names their file.
+// write writes resources where Envoy reads them: clusters before the routes to them, and
+// routes before the listener that refers to their file.
 func (b *Bridge) write(r *Resources) (map[string]string, error) {
 	versions := map[string]string{}
 	put := func(key, file, message string, resources ...any) (err error) {
@@ -34,8 +34,8 @@ func (b *Bridge) write(r *Resources) (map[string]string, error) {
 	return versions, err
 }
 
-// put replaces the file at one stroke, which is what Envoy watches for, and
-// returns the version in it: a hash of the resources.
+// put replaces the file atomically, which is what Envoy watches for, and returns the
+// version in it: a hash of the resources.
 func put(file, message string, resources []any) (string, error) {
 	all := make(list, len(resources))
 	for i, r := range resources {

@@ -18,8 +18,8 @@ type host struct {
 	} `json:"tags"`
 }
 
-// addHosts gives the cluster the hosts that it has by its type: its own, those
-// of SDS, or none but the original destination.
+// addHosts adds the cluster's hosts by its type: its own, those of SDS, or none but the
+// original destination.
 func (c *cluster) addHosts(o object, sds []byte) error {
 	var groups list
 	var err error
@@ -55,7 +55,7 @@ func (c *cluster) ownHosts() (list, error) {
 	return list{object{"lb_endpoints": endpoints}}, nil
 }
 
-// turnHosts makes one group a zone, in the order of the first host of each.
+// turnHosts makes one group per zone, in the order of the first host of each.
 func turnHosts(sds []byte) (list, error) {
 	var body hosts
 	if err := read(sds, &body); err != nil {

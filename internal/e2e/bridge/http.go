@@ -28,7 +28,7 @@ type rds struct {
 	RefreshDelay int    `json:"refresh_delay_ms"`
 }
 
-// tablesOf names the tables that listeners poll for.
+// tablesOf returns the tables that listeners poll for.
 func tablesOf(text []byte) ([]rds, error) {
 	all, err := readListeners(text)
 	if err != nil {
@@ -52,7 +52,7 @@ func tablesOf(text []byte) ([]rds, error) {
 	return tables, nil
 }
 
-// turnHTTP also sets what v3 asks the listener for.
+// turnHTTP also sets what v3 requires on the listener.
 func turnHTTP(config []byte, listener object, tableFile func(string) string) ([]object, error) {
 	var m connectionManager
 	if err := read(config, &m); err != nil {
@@ -75,7 +75,7 @@ func turnHTTP(config []byte, listener object, tableFile func(string) string) ([]
 		"envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", o)}}}, nil
 }
 
-// turn says where v1 was otherwise by default: absolute URLs, idle times.
+// turn sets v1's defaults where they differ: absolute URLs and idle times.
 func (m *connectionManager) turn() (object, error) {
 	codec, err := choose("codec_type", m.CodecType, map[string]string{"auto": "AUTO", "http1": "HTTP1", "http2": "HTTP2"})
 	if err != nil {

@@ -22,7 +22,7 @@ func (f *filter) turnHTTP() (object, error) {
 	}
 }
 
-// fault is for requests to a cluster that match all headers.
+// fault applies to requests to a cluster that match all headers.
 type fault struct {
 	Cluster string        `json:"upstream_cluster"`
 	Headers []headerMatch `json:"headers"`
@@ -54,7 +54,7 @@ func (f *fault) turn() (object, error) {
 	return o, nil
 }
 
-// cors is a policy; it has the same names in v1 and v3 but for two.
+// cors is a policy. All its field names but two are the same in v1 and v3.
 type cors struct {
 	AllowOrigin      []string `json:"allow_origin"`
 	AllowMethods     string   `json:"allow_methods"`

@@ -14,7 +14,7 @@ type object = map[string]any
 
 type list = []any
 
-// read decodes v1 JSON. What the Go type has no place for is an error.
+// read decodes v1 JSON. A field that the Go type does not have is an error.
 func read(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -27,7 +27,7 @@ func read(text []byte, into any) error {
 	return nil
 }
 
-// turnAll turns each, and says which one could not be turned.
+// turnAll converts each element. An error names the element.
 func turnAll[T any](from []T, turn func(*T) (object, error)) (list, error) {
 	out := make(list, len(from))
 	for i := range from {
@@ -40,7 +40,7 @@ func turnAll[T any](from []T, turn func(*T) (object, error)) (list, error) {
 	return out, nil
 }
 
-// typed is an extension: its name is a label, its type decides.
+// typed returns an extension. Its name is only a label; its type decides.
 func typed(name, message string, config object) object {
 	return object{"name": name, "typed_config": withType(message, config)}
 }
@@ -53,15 +53,15 @@ func withType(message string, config object) object {
 	return out
 }
 
-// duration is milliseconds as protobuf's JSON writes them: "1.5s".
+// duration formats milliseconds as in protobuf's JSON: "1.5s".
 func duration(ms int64) string {
 	return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64) + "s"
 }
 
-// percent is of requests.
+// percent returns n percent of requests.
 func percent(n int) object { return object{"numerator": n, "denominator": "HUNDRED"} }
 
-// address turns "tcp://host:port".
+// address converts "tcp://host:port".
 func address(v1 string) (object, error) {
 	u, err := url.Parse(v1)
 	if err != nil {
@@ -74,7 +74,7 @@ func address(v1 string) (object, error) {
 	return object{"socket_address": object{"address": u.Hostname(), "port_value": port}}, nil
 }
 
-// choose looks a v1 word up among those that are known.
+// choose looks up a v1 word among the known ones.
 func choose(what, word string, known map[string]string) (string, error) {
 	v3, ok := known[word]
 	if !ok {

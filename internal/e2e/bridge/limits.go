@@ -4,7 +4,7 @@ type breakers struct {
 	Default breaker `json:"default"`
 }
 
-// breaker has the same names in v1 and v3.
+// breaker has the same field names in v1 and v3.
 type breaker struct {
 	MaxConnections     int `json:"max_connections,omitempty"`
 	MaxPendingRequests int `json:"max_pending_requests,omitempty"`
@@ -23,8 +23,8 @@ type outliers struct {
 	MaxEjectionPercent int   `json:"max_ejection_percent"`
 }
 
-// turn says what was so in v1 without saying: one host may always be ejected,
-// and for as long as it grows.
+// turn adds v1's implicit settings: one host may always be ejected, and the time may grow
+// without limit.
 func (d *outliers) turn() object {
 	const tenYears = 10 * 365 * 24 * 3600 * 1000
 	o := object{"always_eject_one_host": true, "max_ejection_time": duration(tenYears)}

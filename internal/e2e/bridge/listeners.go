@@ -18,7 +18,7 @@ type listener struct {
 	UseOriginalDst bool       `json:"use_original_dst"`
 }
 
-// filter is of a listener or of HTTP. Its type decided nothing.
+// filter is a network or HTTP filter. Its type had no effect.
 type filter struct {
 	Type   string          `json:"type"`
 	Name   string          `json:"name"`
@@ -72,9 +72,9 @@ func (l *listener) turn(tableFile func(string) string) (object, error) {
 	return o, nil
 }
 
-// chains turns the filters: to one chain, or for TCP to one a route.
+// chains converts the filters to one chain, or for TCP to one chain per route.
 func (l *listener) chains(o object, tableFile func(string) string) ([]object, error) {
-	var before list // Filters that look on.
+	var before list // Filters that only observe.
 	for i, f := range l.Filters {
 		switch last := i == len(l.Filters)-1; {
 		case f.Name == "mongo_proxy" && !last:

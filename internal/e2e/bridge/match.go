@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// match is the part of a route that says for which requests it is.
+// match is the part of a route that selects requests.
 type match struct {
 	Prefix        *string       `json:"prefix"`
 	Path          *string       `json:"path"`
@@ -15,7 +15,7 @@ type match struct {
 	Query         []headerMatch `json:"query_parameters"`
 }
 
-// headerMatch is of a header or of a query parameter.
+// headerMatch is a condition on a header or a query parameter.
 type headerMatch struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -25,7 +25,7 @@ type headerMatch struct {
 func (m *match) turn() (object, error) {
 	o := object{}
 	if m.Prefix != nil {
-		// V1 compared it with the query as well; v3 has no such thing.
+		// V1 compared the prefix with path and query. v3 cannot do that.
 		if strings.Contains(*m.Prefix, "?") {
 			return nil, fmt.Errorf("prefix %q reaches into the query, which cannot be turned", *m.Prefix)
 		}
@@ -60,7 +60,7 @@ func turnMatches(matches []headerMatch) list {
 	return out
 }
 
-// turn: without a value it is enough to be there.
+// turn converts the condition. Without a value, presence is enough.
 func (m *headerMatch) turn() object {
 	switch {
 	case m.Value == "":

@@ -16,7 +16,7 @@ type virtualHost struct {
 	Routes  []route  `json:"routes"`
 }
 
-// turn gives the table the name that its listener asks for.
+// turn sets the name of the table to the one that its listener asks for.
 func (t *routeTable) turn(name string) (object, error) {
 	virtualHosts, err := turnAll(t.VirtualHosts, (*virtualHost).turn)
 	if err != nil {
@@ -37,7 +37,7 @@ func (h *virtualHost) turn() (object, error) {
 	return object{"name": h.Name, "domains": h.Domains, "routes": routes}, nil
 }
 
-// route has a cluster, or several, or a redirect.
+// route has a cluster, several clusters, or a redirect.
 type route struct {
 	match
 	action
@@ -81,7 +81,7 @@ func (r *route) turn() (object, error) {
 	return o, err
 }
 
-// redirect to a path loses the query, as it did in v1.
+// redirect converts a redirect. A redirect to a path drops the query, as in v1.
 func (r *route) redirect() (object, error) {
 	if r.Cluster != "" || r.Weighted != nil {
 		return nil, errors.New("a redirect excludes clusters")

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// start is a v1 bootstrap as far as istioctl writes it.
+// start is the part of a v1 bootstrap that istioctl writes.
 type start struct {
 	Listeners []json.RawMessage `json:"listeners"`
 	LDS       struct {
@@ -26,7 +26,7 @@ type start struct {
 	} `json:"cluster_manager"`
 }
 
-// source has its cluster in it, other than LDS and RDS, which name one.
+// source contains its cluster, unlike LDS and RDS, which name one.
 type source struct {
 	Cluster      cluster `json:"cluster"`
 	RefreshDelay int     `json:"refresh_delay_ms"`
@@ -43,7 +43,7 @@ func readStart(bootstrap []byte) (*start, error) {
 	return s, nil
 }
 
-// static returns the cluster of the bootstrap that LDS and RDS mean by a name.
+// static returns the cluster of the bootstrap that LDS and RDS name.
 func (s *start) static(name string) (*cluster, error) {
 	i := slices.IndexFunc(s.Manager.Clusters, func(c cluster) bool { return c.Name == name })
 	if i < 0 {
@@ -52,7 +52,7 @@ func (s *start) static(name string) (*cluster, error) {
 	return &s.Manager.Clusters[i], nil
 }
 
-// server is where the one host of a bootstrap cluster listens.
+// server returns the address of the one host of a bootstrap cluster.
 func (c *cluster) server() (string, error) {
 	if c.Type != "static" || len(c.Hosts) != 1 || c.SSLContext != nil {
 		return "", fmt.Errorf("cluster %s: discovery is reached at one static host without TLS only", c.Name)
@@ -64,8 +64,8 @@ func (c *cluster) server() (string, error) {
 	return at.Host, nil
 }
 
-// Bootstrap is a v3 bootstrap for the files of Poll. Envoy is to be started
-// after the first one, as it does not wait for files to appear.
+// Bootstrap returns a v3 bootstrap for the files of Poll. Start Envoy after the first
+// Poll, because it does not wait for files to appear.
 func (b *Bridge) Bootstrap() ([]byte, error) {
 	admin, err := address(b.start.Admin.Address)
 	if err != nil {
@@ -78,7 +78,7 @@ func (b *Bridge) Bootstrap() ([]byte, error) {
 			"cds_config": fileSource(b.file("clusters")),
 			"lds_config": fileSource(b.file("listeners")),
 		},
-		// The limit of today's regexes is not one that v1 had.
+		// v1 did not have the current limit on regexes.
 		"layered_runtime": object{"layers": list{object{
 			"name":         "v1",
 			"static_layer": object{"re2.max_program_size.error_level": 10_000},

@@ -14,15 +14,15 @@ type tcpProxy struct {
 	AccessLog []accessLog `json:"access_log"`
 }
 
-// tcpRoute without destinations is for any.
+// tcpRoute matches any destination if it has none.
 type tcpRoute struct {
 	Cluster      string         `json:"cluster"`
 	Destinations []netip.Prefix `json:"destination_ip_list"`
 	Port         string         `json:"destination_ports"`
 }
 
-// turnTCP makes a chain a route. In v1 the first that fits was taken, v3 takes
-// the most specific: so a block goes that an earlier one contains.
+// turnTCP makes one chain per route. v1 took the first match, v3 takes the most specific:
+// so turnTCP drops a block that an earlier one contains.
 func turnTCP(config []byte, before list) ([]object, error) {
 	var p tcpProxy
 	if err := read(config, &p); err != nil {

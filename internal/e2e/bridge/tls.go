@@ -4,7 +4,7 @@ import "strings"
 
 const tlsSocket = "envoy.transport_sockets.tls"
 
-// ownTLS is what one side shows the other.
+// ownTLS is the certificate that one side presents.
 type ownTLS struct {
 	ALPN        string `json:"alpn_protocols"`
 	Certificate string `json:"cert_chain_file"`
@@ -33,7 +33,7 @@ func (t *clientTLS) turn() object {
 	return typed(tlsSocket, "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", config)
 }
 
-// subjectNames: v1 compared a name with DNS names and with URIs.
+// subjectNames converts names. V1 compared them with DNS names and URIs.
 func subjectNames(names []string) list {
 	out := list{}
 	for _, name := range names {

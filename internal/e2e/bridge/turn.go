@@ -8,8 +8,8 @@ type Resources struct {
 	Routes              map[string]any // By the name of the table.
 }
 
-// Turn spells answers in v3. Endpoints are put into their clusters, and a
-// listener names the file, tableFile of the table, that has its routes.
+// Turn converts answers to v3. It puts endpoints into their clusters. A listener refers to
+// the file with its routes, which is tableFile of the table.
 func Turn(a *Answers, tableFile func(table string) string) (*Resources, error) {
 	r := &Resources{Routes: map[string]any{}}
 	var err error

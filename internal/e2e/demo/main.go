@@ -1,7 +1,7 @@
-// Command demo routes requests through a real Envoy by each rule of
-// examples/bookshop and prints one table of what should happen and what did.
-// It runs from the folder of the repository, after make build and make tools
-// (make demo sees to all that), and exits with 1 if a line does not hold.
+// Command demo routes requests through a real Envoy by each rule of examples/bookshop and
+// prints one table of what should happen and what did. It runs from the folder of the
+// repository, after make build and make tools (make demo does all that), and exits with 1
+// if a line does not hold.
 package main
 
 import (
@@ -73,7 +73,7 @@ func play(ctx context.Context, w *e2e.World) error {
 	return nil
 }
 
-// printLine keeps the columns of all rows in line.
+// printLine aligns the columns of all rows.
 func printLine(rule, should, did, holds string) {
 	ruleWidth, shouldWidth := len("rule"), len("should")
 	for _, row := range e2e.Rows {

@@ -1,5 +1,5 @@
-// Command kubectl is the stock kubectl, built from its own library, so that
-// the tests drive one known version whatever the machine has.
+// Command kubectl is the stock kubectl, built from its own library, so that the tests run
+// one known version on every machine.
 package main
 
 import (
