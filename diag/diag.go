@@ -110,9 +110,10 @@ type Problem struct {
 	Position *Position `json:"position,omitempty"`
 }
 
-// String returns one line for people: "file:3:5: RouteRule default/x:
-// spec.route[0].weight: must be …, found 101". Unprintable characters, such as a
-// terminal's control codes, are escaped as in a Go string.
+// String returns one line for people:
+// "file:3:5: RouteRule default/x: spec.route[0].weight: must be …, found 101".
+// Unprintable characters, such as a terminal's control codes, are escaped as in a
+// Go string.
 func (p Problem) String() string {
 	var parts []string
 	if p.Position != nil {
