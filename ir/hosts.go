@@ -2,12 +2,12 @@ package ir
 
 import "strings"
 
-// HostPattern is a regular expression, for both RE2 and ECMAScript. It matches a
-// Host header, without its port and final dot, that is the only name of its host in
-// that form: labels joined by dots, an IPv4 address of four decimal numbers, or an
-// IPv6 address in hexadecimal and brackets. Other texts mean nothing, or a host
-// that has another name: user@host, an empty label, an IPv4 address as one number
-// or in hexadecimal. As in browsers, a name whose last label is a number is an IPv4
+// HostPattern is a regular expression, for both RE2 and ECMAScript, for a Host
+// header without its port and final dot. It accepts only the usual form of a host:
+// labels joined by dots, an IPv4 address of four decimal numbers, or an IPv6
+// address in hexadecimal and brackets. Other texts mean nothing, or a host that has
+// another name: user@host, an empty label, an IPv4 address as one number or in
+// hexadecimal. As in browsers, a name whose last label is a number is an IPv4
 // address.
 //
 // It compiles to fewer than 100 instructions of RE2, which is the maximum of some
