@@ -213,7 +213,7 @@ func (w *metaWriter) texts(name string, values map[string]string) {
 		return
 	}
 	w.name(name)
-	var few [16]string // Most have no more, and so need no memory.
+	var few [16]string // Most maps have no more keys, and so need no allocation.
 	mark := byte('{')
 	keys := slices.AppendSeq(few[:0], maps.Keys(values))
 	slices.Sort(keys)
