@@ -2,8 +2,8 @@ package credential
 
 import "time"
 
-// Expiry is when the first of all certificates of the pair ends that can be read; zero
-// without any.
+// Expiry returns the earliest expiry of the pair's certificates. It skips
+// certificates that cannot be read, and is zero if there are none.
 func (p Pair) Expiry() (end time.Time) {
 	for _, text := range []string{p.Certificate, p.CACertificates} {
 		list, _ := Certificates(text)

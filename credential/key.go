@@ -1,6 +1,5 @@
-// Package credential knows certificates and private keys in PEM: what is wrong
-// with them, what a person may be told of them, and how a key is kept from
-// being told.
+// Package credential handles certificates and private keys in PEM: it checks them,
+// returns the information that may be shown, and prevents a key from being shown.
 package credential
 
 import (
@@ -15,15 +14,16 @@ import (
 	"strings"
 )
 
-// Key is a private key in PEM, or the Mark of one. The zero Key is none. However
-// it is printed, logged or encoded, its text does not show. Keys must be compared
-// with Equal.
+// Key is a private key in PEM, or the Mark of one. The zero Key is no key.
+// Printing, logging or encoding a Key does not show its text. Compare keys with
+// Equal.
 type Key struct {
-	// A pointer: who prints a struct around it by reflection sees an address.
+	// text is a pointer, so that code that prints a surrounding struct by
+	// reflection shows an address.
 	text *string
 }
 
-// NewKey makes one of its text.
+// NewKey returns the Key with the given text, the zero Key for "".
 func NewKey(text string) Key {
 	if text == "" {
 		return Key{}
@@ -31,7 +31,7 @@ func NewKey(text string) Key {
 	return Key{&text}
 }
 
-// Reveal is the text. What it gives may go to proxies and to the store.
+// Reveal returns the text. It may go only to proxies and to the store.
 func (k Key) Reveal() string {
 	if k.text == nil {
 		return ""
@@ -42,10 +42,10 @@ func (k Key) Reveal() string {
 // None reports whether there is no key.
 func (k Key) None() bool { return k.text == nil }
 
-// Equal reports whether two keys are the same text.
+// Equal reports whether two keys have the same text.
 func (k Key) Equal(other Key) bool { return k.Reveal() == other.Reveal() }
 
-// String says whether there is one.
+// String says whether there is a key, and does not show it.
 func (k Key) String() string {
 	if k.None() {
 		return ""
@@ -53,16 +53,16 @@ func (k Key) String() string {
 	return "(private key)"
 }
 
-// Format is String for every verb.
+// Format writes String for every verb.
 func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, k.String()) }
 
-// LogValue is String.
+// LogValue returns String.
 func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// MarshalJSON is String.
+// MarshalJSON encodes String.
 func (k Key) MarshalJSON() ([]byte, error) { return json.Marshal(k.String()) }
 
-// UnmarshalJSON reads the text.
+// UnmarshalJSON decodes the text of the key.
 func (k *Key) UnmarshalJSON(text []byte) error {
 	var s string
 	if err := json.Unmarshal(text, &s); err != nil {
@@ -74,16 +74,17 @@ func (k *Key) UnmarshalJSON(text []byte) error {
 
 var mark = regexp.MustCompile(`^\(kept: sha256:[0-9a-f]{16}\)$`)
 
-// IsMark tells a mark from a key.
+// IsMark reports whether a text is a Mark instead of a key.
 func IsMark(text string) bool { return mark.MatchString(text) }
 
-// Mark stands for a key of an owner, where it may not be told. No key can be
-// found by it, and that of another owner with the same key is another one.
+// Mark returns a text that stands for an owner's key where the key may not be
+// shown. The key cannot be derived from it. The marks of one key differ between
+// owners.
 func Mark(owner, key string) string {
 	h := hmac.New(sha256.New, []byte("private key of "+owner))
 	h.Write([]byte(key))
 	return "(kept: sha256:" + hex.EncodeToString(h.Sum(nil)[:8]) + ")"
 }
 
-// HoldsKey reports whether a text has a private key in it, whole or in part.
+// HoldsKey reports whether a text contains a private key, whole or in part.
 func HoldsKey(text string) bool { return strings.Contains(text, "PRIVATE KEY-----") }

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Pair is what a proxy shows, a certificate with its chain and the key to it, and
-// the authorities that it verifies others by. Either may be missing.
+// Pair is what a proxy uses for TLS: a certificate with its chain and key, which it
+// presents, and the authorities by which it verifies others. Either may be missing.
 type Pair struct {
 	Certificate    string
 	Key            Key
 	CACertificates string
 }
 
-// Equal reports whether two are the same text.
+// Equal reports whether two pairs have the same text.
 func (p Pair) Equal(other Pair) bool {
 	return p.Certificate == other.Certificate && p.Key.Equal(other.Key) && p.CACertificates == other.CACertificates
 }
@@ -33,17 +33,17 @@ const (
 	CAField          = "caCertificates"
 )
 
-// Flaw is something wrong with a Pair. No message has any of its text.
+// Flaw is something wrong with a Pair. No message contains any text of the Pair.
 type Flaw struct {
 	Field, Message string
-	// Missing: the field is not there and must be.
+	// Missing means that a required field is not set.
 	Missing bool
-	// Advice: it can be used as it is.
+	// Advice means that the pair can be used as it is.
 	Advice bool
 }
 
-// Check is all that is wrong at a time. A Mark in place of the key is taken for
-// the one that belongs to the certificate.
+// Check returns everything that is wrong with the pair at the given time. A Mark in
+// place of the key is assumed to be the key of the certificate.
 func (p Pair) Check(now time.Time) []Flaw {
 	var flaws []Flaw
 	if p.Certificate == "" && p.Key.None() && p.CACertificates == "" {
@@ -84,7 +84,7 @@ func (p Pair) checkShown(now time.Time) []Flaw {
 	return flaws
 }
 
-// checkChain: each certificate is there to vouch for the one before it.
+// checkChain checks that each certificate signed the one before it.
 func checkChain(chain []*x509.Certificate) []Flaw {
 	for i := range len(chain) - 1 {
 		if chain[i].CheckSignatureFrom(chain[i+1]) != nil {
@@ -123,8 +123,8 @@ func checkTime(field string, i int, c *x509.Certificate, now time.Time) []Flaw {
 
 const beginning = "-----BEGIN "
 
-// Certificates reads one or more certificates in PEM, and nothing else that is in
-// PEM. Text around them is passed over. Errors have none of it.
+// Certificates parses one or more certificates in PEM, and rejects any other PEM
+// block. It ignores text around them. Errors contain none of the text.
 func Certificates(text string) ([]*x509.Certificate, error) {
 	if HoldsKey(text) {
 		return nil, errors.New("must not hold a private key: that belongs into privateKey")
@@ -154,7 +154,8 @@ func Certificates(text string) ([]*x509.Certificate, error) {
 	return list, nil
 }
 
-// belongs is why a key is none, or is not that of the first certificate.
+// belongs returns an error if the key cannot be read or is not the key of the first
+// certificate.
 func belongs(certificates, key string) error {
 	if IsMark(key) {
 		return nil
@@ -163,8 +164,8 @@ func belongs(certificates, key string) error {
 	if err != nil {
 		return err
 	}
-	// The library tells a key that it cannot read from one that does not fit by
-	// words only, and they may change.
+	// The library distinguishes an unreadable key from one that does not match only
+	// by the words of its errors, which may change.
 	if _, err := tls.X509KeyPair([]byte(certificates), pem.EncodeToMemory(block)); err != nil {
 		return errors.New("is not a key that belongs to the certificate, which must be the first one where there are several")
 	}
@@ -198,7 +199,7 @@ func keyBlock(text string) (*pem.Block, error) {
 	return found, nil
 }
 
-// served is why an Envoy would show no certificate like this one.
+// served returns an error if an Envoy does not accept a certificate with this key.
 func served(c *x509.Certificate) error {
 	switch key := c.PublicKey.(type) {
 	case *rsa.PublicKey:

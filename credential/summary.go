@@ -6,19 +6,20 @@ import (
 	"time"
 )
 
-// Summary is what may be told of a certificate.
+// Summary is the information about a certificate that may be shown.
 type Summary struct {
 	Subject string `json:"subject"`
-	// Names are those that it is for: DNS names, addresses, URIs.
+	// Names are its subject alternative names: DNS names, addresses, URIs.
 	Names     []string  `json:"subjectAltNames,omitempty"`
 	Issuer    string    `json:"issuer"`
 	NotBefore time.Time `json:"notBefore"`
 	NotAfter  time.Time `json:"notAfter"`
-	// Fingerprint is SHA-256 of the certificate in hex.
+	// Fingerprint is the SHA-256 hash of the certificate in hex.
 	Fingerprint string `json:"sha256"`
 }
 
-// Summaries are those of the certificates of a text, as far as they can be read.
+// Summaries returns summaries of the certificates in a text, or none if it cannot
+// be read.
 func Summaries(text string) []Summary {
 	list, _ := Certificates(text)
 	out := make([]Summary, len(list))

@@ -1,12 +1,12 @@
 package diag
 
-// Code is a message by a number that stays, so that it can be looked up, counted
-// and waived: PA and four digits, of which the first two are a subject. Its page is
-// docs/messages.md. What it is called and what it stands for does not change; a
-// code that is no longer used is not used again.
+// Code is the stable identifier of a kind of message, so that it can be looked up,
+// counted and waived. It is PA and four digits, of which the first two are a
+// subject. docs/messages.md describes all of them. The name and the meaning of a
+// code do not change, and a retired code is not reused.
 type Code string
 
-// The text of an object, as it shows by itself.
+// Problems in the text of an object, visible without other objects.
 const (
 	Unreadable       Code = "PA0001"
 	UnknownField     Code = "PA0002"
@@ -20,7 +20,7 @@ const (
 	Suspicious       Code = "PA0010"
 )
 
-// What an object refers to.
+// Problems with what an object refers to.
 const (
 	UnknownHost      Code = "PA0101"
 	HostNotExported  Code = "PA0102"
@@ -39,7 +39,7 @@ const (
 	CallersUnlimited Code = "PA0115"
 )
 
-// Rules that take nothing of the requests, or not what they seem to.
+// Rules that match no requests, or other requests than they seem to.
 const (
 	NeverUsed       Code = "PA0201"
 	NeverMatches    Code = "PA0202"
@@ -47,7 +47,7 @@ const (
 	PolicyUnused    Code = "PA0204"
 )
 
-// What two objects want.
+// Conflicts between two objects.
 const (
 	HostClaimed    Code = "PA0301"
 	RuleClaimed    Code = "PA0302"
@@ -64,7 +64,7 @@ const (
 	TLSUnverified Code = "PA0402"
 )
 
-// What is not done, or otherwise than written.
+// Parts that are not followed, or not as written.
 const (
 	Closed      Code = "PA0501"
 	PartLeftOut Code = "PA0502"
@@ -73,7 +73,7 @@ const (
 	OverBudget  Code = "PA0505"
 )
 
-// What proxies cannot be told, or do not take.
+// Configuration that proxies cannot express, or that they reject.
 const (
 	LostInV1     Code = "PA0601"
 	LostInV3     Code = "PA0602"
@@ -83,19 +83,19 @@ const (
 	NotPublished Code = "PA0606"
 )
 
-// Message is what a Code stands for.
+// Message describes a Code.
 type Message struct {
 	Code Code `json:"code"`
-	// Name is the code in a word, which is the reason of a condition.
+	// Name is the code as one word. It is the reason of a condition.
 	Name string `json:"name"`
-	// About is one sentence.
+	// About describes the message in one sentence.
 	About string `json:"about"`
-	// Advice: proxies do what the object says. With any other message something
-	// of the object is not honoured.
+	// Advice is true if proxies do what the object says. With any other message,
+	// something of the object is not honoured.
 	Advice bool `json:"advice,omitempty"`
 }
 
-// Messages are all, by their codes.
+// Messages lists all messages in the order of their codes.
 var Messages = []Message{
 	{Code: Unreadable, Name: "Unreadable", About: "The text is no YAML or JSON, or not one object."},
 	{Code: UnknownField, Name: "UnknownField", About: "The kind has no such field."},
@@ -162,20 +162,20 @@ var messageOf = func() map[Code]Message {
 	return of
 }()
 
-// Message is what the code stands for; false for one that there is not.
+// Message returns the description of the code, and false for an unknown code.
 func (c Code) Message() (Message, bool) {
 	m, ok := messageOf[c]
 	return m, ok
 }
 
-// Unhonoured reports whether something of the object is not honoured: it is refused,
-// or proxies do not do all that it says.
+// Unhonoured reports whether something of the object is not honoured: the object is
+// refused, or proxies do not do all that it says.
 func (p Problem) Unhonoured() bool {
 	m, known := p.Code.Message()
 	return p.Severity == Error || !known || !m.Advice
 }
 
-// Unhonoured are the problems by which something of an object is not honoured.
+// Unhonoured returns the problems by which something of an object is not honoured.
 func (l List) Unhonoured() List {
 	var out List
 	for _, p := range l {
@@ -186,7 +186,7 @@ func (l List) Unhonoured() List {
 	return out
 }
 
-// CodeOf is the code of what shows in the text of an object.
+// CodeOf returns the code for a reason that the text of an object alone gives.
 func CodeOf(r Reason) Code {
 	switch r {
 	case Malformed:

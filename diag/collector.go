@@ -6,30 +6,31 @@ import (
 	"slices"
 )
 
-// MaxPerObject is how many problems of one object a Collector keeps, besides the first
-// one of each further code: more than anybody reads, and few enough that no object fills
-// the memory with them.
+// MaxPerObject is how many problems of one object a Collector keeps, besides the
+// first one of each further code. It is more than anybody reads, and small enough
+// that no object fills the memory with problems.
 const MaxPerObject = 100
 
-// Collector gathers problems. Of each object it keeps the first MaxPerObject, and of the
-// others the first one of each code that is not among those: whatever is wrong with an
-// object, its reader learns of it. It counts the rest. The zero Collector is empty.
+// Collector gathers problems. For each object it keeps the first MaxPerObject
+// problems, and after those the first one of each code that is not yet among them,
+// so that the reader learns of everything that is wrong. It counts the rest. The
+// zero Collector is empty.
 type Collector struct {
 	list List
-	// found counts the problems of each object, and codes has those of the problems that
-	// are kept, once there are so many that one object could have more than is kept: most
-	// Collectors have a handful.
+	// found counts the problems of each object, and codes holds the codes of the
+	// problems that are kept. Both are nil until there are so many problems that
+	// one object could exceed the limit: most Collectors have a handful.
 	found map[Ref]int
 	codes map[coded]bool
 }
 
-// coded is a kind of problem of an object.
+// coded identifies a code within an object.
 type coded struct {
 	object Ref
 	code   Code
 }
 
-// Add takes problems in.
+// Add adds problems.
 func (c *Collector) Add(problems ...Problem) {
 	if c.found == nil && len(c.list)+len(problems) <= MaxPerObject {
 		c.list = append(c.list, problems...)
@@ -45,7 +46,7 @@ func (c *Collector) Add(problems ...Problem) {
 	}
 }
 
-// count begins to count.
+// count starts the counting, if it has not started.
 func (c *Collector) count() {
 	if c.found != nil {
 		return
@@ -57,8 +58,8 @@ func (c *Collector) count() {
 	}
 }
 
-// Found is what to keep of a Collector that takes in no more: nil where nothing
-// was found, which those who read take for an empty one.
+// Found returns a compact copy for a Collector that gets no more problems. It
+// returns nil if there are none; readers treat nil as an empty Collector.
 func (c *Collector) Found() *Collector {
 	if len(c.list) == 0 {
 		return nil
@@ -66,7 +67,8 @@ func (c *Collector) Found() *Collector {
 	return &Collector{list: slices.Clone(c.list), found: c.found, codes: c.codes}
 }
 
-// Merge takes in what another Collector has, as if it had come here.
+// Merge adds the problems and counts of another Collector, as if they had been
+// added here.
 func (c *Collector) Merge(other *Collector) {
 	if other == nil {
 		return
@@ -78,7 +80,8 @@ func (c *Collector) Merge(other *Collector) {
 	}
 }
 
-// MergeOf takes in what another Collector has of some objects, as if it had come here.
+// MergeOf adds the problems and counts that another Collector has for the given
+// objects, as if they had been added here.
 func (c *Collector) MergeOf(other *Collector, objects map[Ref]bool) {
 	if other == nil {
 		return
@@ -96,7 +99,7 @@ func (c *Collector) MergeOf(other *Collector, objects map[Ref]bool) {
 	}
 }
 
-// Equal reports whether both have met the same problems in the same order.
+// Equal reports whether both have received the same problems in the same order.
 func (c *Collector) Equal(other *Collector) bool {
 	if c == other || c == nil || other == nil {
 		return c == other || c.empty() && other.empty()
@@ -106,7 +109,8 @@ func (c *Collector) Equal(other *Collector) bool {
 
 func (c *Collector) empty() bool { return c == nil || len(c.list) == 0 }
 
-// leftOut is how many problems of an object are not kept, where there are any.
+// leftOut returns how many problems of each object are not kept, for objects with
+// any.
 func (c *Collector) leftOut() map[Ref]int {
 	out := map[Ref]int{}
 	for ref, n := range c.found {
@@ -127,8 +131,8 @@ func (c *Collector) leftOut() map[Ref]int {
 	return out
 }
 
-// List has what was kept, in the order in which it came, and behind that a
-// problem for each object of which some were left out. It is the caller's.
+// List returns the kept problems in the order in which they were added, then one
+// problem for each object with problems left out. The caller owns the list.
 func (c *Collector) List() List {
 	out, leftOut := append(List(nil), c.list...), c.leftOut()
 	if len(leftOut) == 0 {

@@ -1,10 +1,10 @@
-// Package diag holds the one vocabulary of complaints in this project. What a
-// JSON Schema finds in a file, what a semantic check finds in an object, what
-// the compiler cannot honour and what a back-end cannot spell are all a
-// Problem, so that a person reads them in one shape wherever they come up.
+// Package diag defines Problem, the one form of complaint in this project. A JSON
+// Schema reports Problems in a file, a semantic check in an object, the compiler
+// for what it cannot honour and a back-end for what it cannot encode. Users read
+// all of them in the same form.
 //
-// The package imports nothing of the project. Its values are plain data, safe
-// to copy and to read from several goroutines.
+// The package imports nothing of the project. Its values are plain data, safe to
+// copy and to read from several goroutines.
 package diag
 
 import (
@@ -14,17 +14,17 @@ import (
 	"strings"
 )
 
-// Ref names one config object: the object a problem belongs to, or the origin
-// of a piece of generated configuration. The zero Ref means "no object", as
-// for configuration that follows from the mesh settings alone.
+// Ref names one config object: the object that a problem belongs to, or the origin
+// of a piece of generated configuration. The zero Ref means "no object", as for
+// configuration that follows from the mesh settings alone.
 type Ref struct {
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 }
 
-// String is "Kind namespace/name", the form used in every message. Names come
-// from files, so what is not printable is escaped, as in Problem.String.
+// String returns "Kind namespace/name", the form used in every message. Names come
+// from files, so unprintable characters are escaped, as in Problem.String.
 func (r Ref) String() string {
 	switch {
 	case r == Ref{}:
@@ -36,15 +36,15 @@ func (r Ref) String() string {
 	}
 }
 
-// Position is a place in a file or stream. Line and Column count from 1, the
-// column in bytes; a zero Line means that the place is not known.
+// Position is a place in a file or stream. Line and Column count from 1, and Column
+// counts bytes. A zero Line means that the place is not known.
 type Position struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
 }
 
-// String is "file:line:column" with the unknown parts left out.
+// String returns "file:line:column" without the unknown parts.
 func (p Position) String() string {
 	switch {
 	case p.Line == 0:
@@ -60,16 +60,16 @@ func (p Position) String() string {
 type Severity string
 
 const (
-	// Error: the object is refused, nothing is changed.
+	// Error means that the object is refused and nothing is changed.
 	Error Severity = "error"
-	// Warning: the object is stored, but part of it has no effect or not
+	// Warning means that the object is stored, but part of it has no effect or not
 	// the effect that its author may expect.
 	Warning Severity = "warning"
 )
 
 // Reason is a stable code for programs. The Field* values are those of the
 // Kubernetes API conventions (metav1.CauseType), so that a Status carries them
-// unchanged; the others are ours.
+// unchanged. The others are specific to this project.
 type Reason string
 
 const (
@@ -80,17 +80,17 @@ const (
 	FieldForbidden    Reason = "FieldValueForbidden"
 	FieldDuplicate    Reason = "FieldValueDuplicate"
 	FieldTooLong      Reason = "FieldValueTooLong"
-	// FieldUnknown: the kind has no such field.
+	// FieldUnknown means that the kind has no such field.
 	FieldUnknown Reason = "FieldUnknown"
-	// Malformed: the text is no YAML, JSON or single document.
+	// Malformed means that the text is not YAML, JSON or a single document.
 	Malformed Reason = "Malformed"
-	// NotHonoured: a valid field that the generated configuration cannot
-	// follow, with the detail of why in the message.
+	// NotHonoured marks a valid field that the generated configuration cannot
+	// follow. The message says why.
 	NotHonoured Reason = "NotHonoured"
-	// Conflict: two objects claim the same thing; the message names both.
+	// Conflict means that two objects claim the same thing. The message names both.
 	Conflict Reason = "Conflict"
-	// NoSuchReference: the object names a service, port or subset that the
-	// registry does not have.
+	// NoSuchReference means that the object names a service, port or subset that
+	// the registry does not have.
 	NoSuchReference Reason = "NoSuchReference"
 )
 
@@ -100,20 +100,20 @@ type Problem struct {
 	Reason   Reason   `json:"reason"`
 	Code     Code     `json:"code,omitempty"`
 	Object   Ref      `json:"object"`
-	// Field is the path in the spelling that is written back:
-	// "spec.route[0].weight". Empty when the whole object is meant.
+	// Field is the path as it is written back: "spec.route[0].weight". It is empty
+	// when the whole object is meant.
 	Field string `json:"field,omitempty"`
-	// Value is what was found, as short JSON. Empty when nothing was.
+	// Value is the value found, as short JSON. It is empty when there was none.
 	Value string `json:"value,omitempty"`
 	// Message says what is wrong and what is allowed instead.
 	Message  string    `json:"message"`
 	Position *Position `json:"position,omitempty"`
 }
 
-// String is one line for people:
+// String returns one line for people:
 // "file:3:5: RouteRule default/x: spec.route[0].weight: must be …, found 101".
-// What is not printable, such as a terminal's control codes, is escaped as in
-// a Go string.
+// Unprintable characters, such as a terminal's control codes, are escaped as in a
+// Go string.
 func (p Problem) String() string {
 	var parts []string
 	if p.Position != nil {
@@ -133,7 +133,8 @@ func (p Problem) String() string {
 	return printable(strings.Join(append(parts, msg), ": "))
 }
 
-// Coded is String behind the code, if there is one: "PA0101: RouteRule default/x: …".
+// Coded returns String with the code, if any, in front: "PA0101: RouteRule
+// default/x: …".
 func (p Problem) Coded() string {
 	if p.Code == "" {
 		return p.String()
@@ -141,11 +142,11 @@ func (p Problem) Coded() string {
 	return string(p.Code) + ": " + p.String()
 }
 
-// List is every problem found in one go. It is an error when it holds at
-// least one Problem of severity Error: use Err.
+// List holds every problem found in one pass. It is an error if at least one
+// Problem has the severity Error: use Err.
 type List []Problem
 
-// Err is nil when the list holds warnings only, else the list itself.
+// Err returns the list if it holds an Error, and nil if it holds warnings only.
 func (l List) Err() error {
 	if len(l.Errors()) == 0 {
 		return nil
@@ -153,13 +154,14 @@ func (l List) Err() error {
 	return l
 }
 
-// Errors are the problems that refuse the object.
+// Errors returns the problems with the severity Error.
 func (l List) Errors() List { return l.only(Error) }
 
-// Warnings are the problems that do not.
+// Warnings returns the problems with the severity Warning.
 func (l List) Warnings() List { return l.only(Warning) }
 
-// Coded is the list with a code for those that have none. It is the caller's.
+// Coded returns a copy of the list in which problems without a code have the given
+// one. The caller owns it.
 func (l List) Coded(code Code) List {
 	out := slices.Clone(l)
 	for i := range out {
@@ -178,7 +180,7 @@ func (l List) only(s Severity) List {
 	return out
 }
 
-// Error joins all problems, one a line.
+// Error joins all problems, one per line.
 func (l List) Error() string {
 	lines := make([]string, len(l))
 	for i, p := range l {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// printable escapes what a terminal would obey instead of showing it.
+// printable escapes characters that a terminal would obey instead of showing.
 func printable(text string) string {
 	var out strings.Builder
 	for len(text) > 0 {

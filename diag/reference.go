@@ -1,22 +1,25 @@
 package diag
 
-// References are what an object names, and what names it.
+// References lists the objects that an object names, and the objects that name it.
 type References struct {
 	RefersTo   []Reference `json:"refersTo"`
 	ReferredBy []Reference `json:"referredBy"`
-	// Omitted is how many there are beside. One that an object says several times may
-	// be counted so often.
+	// Omitted is how many further references there are. A reference that an object
+	// repeats may be counted once for each repetition.
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// Reference is one object that another one names in a field.
+// Reference is one field of an object that names another object.
 type Reference struct {
 	From  Ref    `json:"from"`
 	Field string `json:"field"`
-	// Names is what is named there, such as "host reviews.default.svc.cluster.local".
+	// Names describes the target as the field names it, such as "host
+	// reviews.default.svc.cluster.local".
 	Names string `json:"names"`
-	// To is the object; the zero Ref where a host or a version is nobody's.
+	// To is the object named. It is the zero Ref if no object has the host or
+	// version.
 	To Ref `json:"to,omitzero"`
-	// Missing: what is named is not there, or not for who names it.
+	// Missing is true if the target does not exist, or is not visible to the object
+	// that names it.
 	Missing bool `json:"missing,omitempty"`
 }

@@ -2,8 +2,9 @@ package diag
 
 import "fmt"
 
-// Warn is the same warning for each origin of a piece of generated
-// configuration; a piece without origins gives one warning without object.
+// Warn returns the same warning for each origin of a piece of generated
+// configuration. For a piece without origins it returns one warning without an
+// object.
 func Warn(reason Reason, origins []Ref, format string, args ...any) List {
 	if len(origins) == 0 {
 		origins = []Ref{{}}

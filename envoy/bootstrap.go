@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// API is the discovery API that a bootstrap makes an Envoy use, or a program without
-// one.
+// API is the discovery API that a bootstrap makes an Envoy, or a gRPC program, use.
 type API string
 
 const (
@@ -30,14 +29,15 @@ const (
 	GRPC API = "grpc"
 )
 
-// APIs lists what Bootstrap takes, the default first.
+// APIs lists the APIs that Bootstrap accepts, the default first.
 var APIs = []API{Delta, ADS, REST, V1, GRPC}
 
-// Streams reports whether what changes is pushed; with the others it is polled for.
+// Streams reports whether changes are pushed; with the other APIs proxies poll for
+// them.
 func (a API) Streams() bool { return a == ADS || a == Delta || a == GRPC }
 
-// BootstrapOptions say which proxy to start and which server it asks. All but
-// Labels are required; DefaultBootstrap has those that need no thought.
+// BootstrapOptions say which proxy to start and which server it uses. All but
+// Labels are required; DefaultBootstrap sets those with a usual value.
 type BootstrapOptions struct {
 	// NodeID is "role~ip~id~domain", as the server takes it: mesh.ParseProxy
 	// is the judge of that.
@@ -74,7 +74,7 @@ type BootstrapOptions struct {
 	RefreshDelay time.Duration
 }
 
-// DefaultBootstrap is everything but NodeID and Server. Its CAFile is where
+// DefaultBootstrap returns everything but NodeID and Server. Its CAFile is where
 // Debian and many others keep the authorities that the machine trusts.
 func DefaultBootstrap() BootstrapOptions {
 	return BootstrapOptions{
@@ -86,8 +86,9 @@ func DefaultBootstrap() BootstrapOptions {
 	}
 }
 
-// Bootstrap is the configuration to start an Envoy with, or gRPC: YAML for v3, JSON
-// for the others. It checks all options and reports everything wrong at once.
+// Bootstrap returns the configuration to start an Envoy or a gRPC program with:
+// YAML for v3, JSON for the others. It checks all options and reports all errors at
+// once.
 //
 // A v1 Envoy takes its identity from the command line. It must be started with
 // --service-cluster and --service-node as in the options, and with
@@ -106,7 +107,8 @@ func Bootstrap(o BootstrapOptions) ([]byte, error) {
 	return bootstrapV3(o, replicas)
 }
 
-// authorities are those of the servers that the proxy is told by.
+// authorities returns the file with the authorities of the servers that configure
+// the proxy.
 func (o BootstrapOptions) authorities() string { return cmp.Or(o.XDSCAFile, o.CAFile) }
 
 func (o BootstrapOptions) check() (replicas, error) {
@@ -137,13 +139,13 @@ func (o BootstrapOptions) check() (replicas, error) {
 	return replicas, errors.Join(errs...)
 }
 
-// isLocality: what is there of region, zone and sub-zone has a name.
+// isLocality checks that each given part of region, zone and sub-zone has a name.
 func isLocality(text string) bool {
 	parts := strings.Split(text, "/")
 	return text == "" || len(parts) <= 3 && !slices.Contains(parts, "")
 }
 
-// endpoint is where the server is.
+// endpoint is the address of the server.
 type endpoint struct {
 	host   string
 	port   int
@@ -171,5 +173,5 @@ func parseServer(text string) (endpoint, error) {
 	return out, nil
 }
 
-// String is host:port.
+// String returns host:port.
 func (e endpoint) String() string { return net.JoinHostPort(e.host, strconv.Itoa(e.port)) }

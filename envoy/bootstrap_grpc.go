@@ -2,7 +2,7 @@ package envoy
 
 import "encoding/json"
 
-// bootstrapGRPC is what gRPC reads where GRPC_XDS_BOOTSTRAP says.
+// bootstrapGRPC returns the file that gRPC reads through GRPC_XDS_BOOTSTRAP.
 func bootstrapGRPC(o BootstrapOptions, servers replicas) ([]byte, error) {
 	credentials := object{"type": "insecure"}
 	if servers.tls() {
@@ -18,7 +18,7 @@ func bootstrapGRPC(o BootstrapOptions, servers replicas) ([]byte, error) {
 		xds = append(xds, object{"server_uri": server.String(), "channel_creds": list{credentials}, "server_features": list{"xds_v3"}})
 	}
 	who := node(o)
-	metadata := object{"GENERATOR": "grpc"} // Istio's word for it.
+	metadata := object{"GENERATOR": "grpc"} // as Istio names it
 	if len(o.Labels) > 0 {
 		metadata["LABELS"] = o.Labels
 	}

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// The bootstrap clusters of a v1 Envoy, all of which lead to this server. The
-// name is also the Host header of its polls.
+// The bootstrap clusters of a v1 Envoy, all of which lead to this server. The name
+// is also the Host header of its polls.
 const (
 	ldsClusterV1 = "lds"
 	cdsClusterV1 = "cds"
@@ -57,7 +57,7 @@ func clusterV1(name string, o BootstrapOptions, servers replicas) object {
 	return c
 }
 
-// tlsV1 names one server to all of them: v1 cannot do otherwise.
+// tlsV1 uses one server name for all servers, because v1 supports only one.
 func tlsV1(o BootstrapOptions, servers replicas) object {
 	tls := object{"ca_cert_file": o.CAFile, "verify_subject_alt_name": servers.hosts()}
 	for _, e := range servers {

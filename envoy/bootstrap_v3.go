@@ -11,7 +11,8 @@ import (
 	"github.com/pilot-api/pilot-api/re2"
 )
 
-// warnRegexProgram is from when on an Envoy logs that an expression is large.
+// warnRegexProgram is the size from which an Envoy logs that an expression is
+// large.
 const warnRegexProgram = 1_000
 
 // object is a piece of YAML or JSON; its keys are written sorted.
@@ -19,7 +20,7 @@ type object = map[string]any
 
 type list = []any
 
-// chosenAdminPort stands above a bootstrap that names no port.
+// chosenAdminPort is the comment above a bootstrap without an admin port.
 const chosenAdminPort = "# The Envoy takes a free port for its own interface: envoy --admin-address-path FILE writes it there.\n"
 
 func bootstrapV3(o BootstrapOptions, servers replicas) ([]byte, error) {
@@ -130,8 +131,8 @@ func discoveryCluster(o BootstrapOptions, servers replicas) object {
 	return c
 }
 
-// localities has one replica for each priority: the next is asked only while all
-// before it have failed.
+// localities puts each replica into a priority of its own: the next is used only
+// while all before it have failed.
 func localities(servers replicas) list {
 	var out list
 	for i, e := range servers {
@@ -144,13 +145,13 @@ func localities(servers replicas) list {
 	return out
 }
 
-// leaveDead has a replica that fails asked no more for a while, and longer if it fails
-// again. That is short, for where all have restarted none is to be avoided. If all
-// have failed, all are asked.
+// leaveDead makes the proxy avoid a replica that fails, for longer after repeated
+// failures. The time is short, because after a restart of all replicas none should
+// be avoided. If all have failed, all are used.
 func leaveDead(c object) {
 	c["outlier_detection"] = object{
 		"split_external_local_origin_errors":  true,
-		"consecutive_local_origin_failure":    1, // It cannot be reached, or hangs up.
+		"consecutive_local_origin_failure":    1, // It cannot be reached, or closes connections.
 		"consecutive_5xx":                     2,
 		"enforcing_success_rate":              0,
 		"enforcing_local_origin_success_rate": 0,
@@ -162,7 +163,7 @@ func leaveDead(c object) {
 	c["common_lb_config"] = object{"healthy_panic_threshold": object{"value": 1}}
 }
 
-// secure has each server prove that it is the one that was named.
+// secure requires each server to prove that it is the named one.
 func secure(c object, o BootstrapOptions, servers replicas) {
 	if len(servers.hosts()) == 1 {
 		c["transport_socket"] = verifiedTLS(o, servers[0])
@@ -209,7 +210,7 @@ func socketAddress(host string, port int) object {
 	return object{"socket_address": object{"address": host, "port_value": port}}
 }
 
-// seconds is a duration as protobuf JSON writes it: "0.2s".
+// seconds formats a duration as protobuf JSON does: "0.2s".
 func seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
 }

@@ -1,7 +1,7 @@
-// Package envoy holds what both Envoy dialects share: the names that Pilot gave
-// to things, which dashboards and people know, and the bootstrap that points an
-// Envoy at this server. It knows no protobuf messages, so that istioctl stays
-// small. The dialects are in envoy/v1 and envoy/v3.
+// Package envoy holds what both Envoy dialects share: the names that Pilot used,
+// which dashboards and people know, and the bootstrap that points an Envoy at this
+// server. It imports no protobuf messages, so that istioctl stays small. The
+// dialects are in envoy/v1 and envoy/v3.
 package envoy
 
 import (
@@ -29,18 +29,18 @@ const (
 	StatPrefixMongo = "mongo"
 )
 
-// RetryOn is what a retry repeats: the conditions that ir.Retry promises.
+// RetryOn are the retry conditions that ir.Retry promises.
 const RetryOn = "5xx,connect-failure,refused-stream"
 
-// A v1 Envoy refuses longer names than it was started for with
-// --max-obj-name-len; Pilot's ran with 189.
+// A v1 Envoy rejects names that are longer than its --max-obj-name-len. Pilot's
+// Envoys ran with 189.
 const (
 	maxNameLength = 189
 	keptLength    = maxNameLength - 2*sha1.Size
 )
 
-// ClusterName is the name of a cluster in every answer: the full name, or when
-// that is over 189 bytes its first 149 and the SHA-1 of the whole in hex
+// ClusterName returns the name of a cluster in every answer: the full name or, if
+// that is over 189 bytes, its first 149 bytes and the SHA-1 of the whole in hex
 // (conformance/pilot-v1, "Names"). v3 has no limit, but keeps the same names.
 func ClusterName(full string) string {
 	if len(full) <= maxNameLength {
@@ -50,7 +50,7 @@ func ClusterName(full string) string {
 	return full[:keptLength] + hex.EncodeToString(sum[:])
 }
 
-// ListenerName is "virtual" for the listener that hands off, else kind, IP and
+// ListenerName returns "virtual" for the listener that hands off, else kind, IP and
 // port: "http_0.0.0.0_80", "tcp_…", "mongo_…". The IP must be filled in.
 func ListenerName(l *ir.Listener) string {
 	kind := StatPrefixTCP
@@ -65,13 +65,14 @@ func ListenerName(l *ir.Listener) string {
 	return fmt.Sprintf("%s_%s_%d", kind, l.IP, l.Port)
 }
 
-// HeaderValue spells a header value that Envoy adds as it stands: a percent
-// sign would begin an operator, and an unknown one rejects the whole table.
+// HeaderValue encodes a header value that Envoy adds literally. An unescaped
+// percent sign would begin an operator, and an unknown operator rejects the whole
+// table.
 func HeaderValue(literal string) string { return headerformat.Of(literal) }
 
-// EndpointsName is what an Envoy asks the endpoints of a cluster by that finds
-// them in the registry: their key, and behind it the order that they are told in.
-// It says all that the answer depends on beside the registry itself.
+// EndpointsName returns the name by which an Envoy asks for the endpoints of a
+// cluster: their key in the registry, and their order. The answer depends only on
+// the name and the registry.
 func EndpointsName(c *ir.Cluster) string {
 	if c.Order == nil {
 		return c.EndpointKey
@@ -79,8 +80,8 @@ func EndpointsName(c *ir.Cluster) string {
 	return c.EndpointKey + "|" + c.Order.String()
 }
 
-// ParseEndpointsName reads one. It never fails: what is no order is part of a key
-// that nobody has.
+// ParseEndpointsName parses an EndpointsName. It never fails: an invalid order
+// becomes part of a key that does not exist.
 func ParseEndpointsName(name string) (order *ir.Order, key string) {
 	at := strings.LastIndex(name, "|{")
 	if at < 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// fails is the first condition of a match that does not hold for the request,
-// with what was found; "" when all hold.
+// fails returns the first condition of a match that the request does not meet, with
+// the value found. It returns "" if the request meets all.
 func fails(m ir.Match, r Request) string {
 	if !pathFits(m, r) {
 		path, _ := r.bare()
@@ -30,7 +30,7 @@ func fails(m ir.Match, r Request) string {
 	return ""
 }
 
-// given is one value, or none.
+// given returns a list of the value, or nil if there is none.
 func given(value string, ok bool) []string {
 	if !ok {
 		return nil
@@ -38,7 +38,7 @@ func given(value string, ok bool) []string {
 	return []string{value}
 }
 
-// found tells values of a name as an answer may repeat them.
+// found describes the values of a header or parameter as an answer may show them.
 func found(name string, values []string) string {
 	if len(values) == 0 {
 		return ", is not there"
@@ -71,8 +71,9 @@ func pathFits(m ir.Match, r Request) bool {
 	return strings.HasPrefix(path, prefix)
 }
 
-// headerFits: of several values one must be so, and of what must not be so none;
-// what is not there is not so.
+// headerFits reports whether one of the values meets the condition. An inverted
+// condition must fail for all values. Without values, a condition fails and an
+// inverted one holds.
 func headerFits(h ir.HeaderMatch, values []string) bool {
 	return slices.ContainsFunc(values, func(value string) bool { return valueFits(h, value) }) != h.Not
 }
@@ -99,7 +100,8 @@ func queryFits(q ir.QueryMatch, value string) bool {
 	return value == q.Exact
 }
 
-// whole matches all of a text. Expressions are those of RE2, which Go has too.
+// whole reports whether an expression matches all of a text. Expressions are RE2's,
+// which Go supports too.
 func whole(expression, text string) bool {
 	re, err := regexp.Compile(`^(?:` + expression + `)$`)
 	return err == nil && re.MatchString(text)

@@ -1,22 +1,22 @@
-// Package explain says what becomes of a request by the configuration of one
-// proxy, in the words of who wrote its rules: which listener takes it, which
-// virtual host and route, which routes before did not and why, and what happens
-// then. It reads the IR alone, so that the answer is the same wherever the
+// Package explain describes how the configuration of one proxy handles a request,
+// in the terms of the author of its rules: the listener that takes it, the virtual
+// host and route, the routes before it that did not match and why, and what the
+// route does. It reads only the IR, so that the answer is the same wherever the
 // configuration was compiled.
 //
 //	request.go    a request, and the way on which it comes to the proxy
 //	listener.go   the listener that takes its connection, the chain, the TCP route
-//	path.go       the path as routes are held against it
+//	path.go       the path as routes are matched against it
 //	host.go       the virtual host of an authority
-//	condition.go  conditions of a route, and the one that fails
+//	condition.go  conditions of a route, and the first that fails
 //	forward.go    what a route does to a request
-//	words.go      all that in words
+//	words.go      texts for all of these
 //	text.go       an Explanation for people
 //	summary.go    a whole configuration in tables
-//	types.go      the types of resources that one may ask for
+//	types.go      the types of resources that a caller may ask for
 //
-// That a real proxy does the same is held by package internal/evaluator, which
-// reads what Envoys are told.
+// Package internal/evaluator tests that a real proxy does the same; it reads the
+// configuration that Envoys receive.
 package explain
 
 import (
@@ -28,57 +28,59 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// Proxy is a configuration as one proxy has it. It is only read.
+// Proxy is the configuration of one proxy. This package does not change it.
 type Proxy struct {
 	Config *ir.Config
 	// IP is the proxy's own address.
 	IP string
-	// Members are the endpoints that a key of a cluster means now; nil for
-	// nobody knows.
+	// Members returns the current endpoints for a key of a cluster; nil if
+	// endpoints are not known.
 	Members func(key string) []ir.Endpoint
-	// Resolve gives the addresses that a host has for the workload; nil for nobody
-	// knows.
+	// Resolve returns the addresses of a host as the workload resolves it; nil if
+	// they are not known.
 	Resolve func(host string) []string
 }
 
-// Explanation is what becomes of a request.
+// Explanation says how a request is handled.
 type Explanation struct {
-	// Request is the one that was asked about, without what may be a secret.
+	// Request is the request in question, without possible secrets.
 	Request Request `json:"request"`
-	// Listener is nil when nothing takes the connection.
+	// Listener is nil if nothing takes the connection.
 	Listener *Listener `json:"listener,omitempty"`
-	// VirtualHost, and the domain of it that fitted; "" for what is no HTTP.
+	// VirtualHost is the virtual host, and Domain its domain that matched; "" if
+	// the traffic is not HTTP.
 	VirtualHost string `json:"virtualHost,omitempty"`
 	Domain      string `json:"domain,omitempty"`
-	// Passed are the routes before, in order, that did not take the request.
+	// Passed are the preceding routes, in order, that did not match the request.
 	Passed []Passed `json:"passed,omitempty"`
 	Route  *Route   `json:"route,omitempty"`
-	// Answer is the proxy's own; nil when it forwards, or closes the connection.
+	// Answer is the proxy's own response; nil if it forwards or closes the
+	// connection.
 	Answer *Answer `json:"answer,omitempty"`
-	// Forward is what goes on to clusters; nil when nothing does.
+	// Forward says what is sent to clusters; nil if nothing is.
 	Forward *Forward `json:"forward,omitempty"`
-	// Reason says why it ends where it ends: "" where a route was taken.
+	// Reason says why no route was taken; "" if one was.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Listener is the one that takes a connection.
+// Listener is the listener that takes a connection.
 type Listener struct {
 	Address   string     `json:"address"`
 	Direction string     `json:"direction"`
 	Origins   []diag.Ref `json:"origins,omitempty"`
 }
 
-// Passed is a route that did not take the request.
+// Passed is a route that did not match the request.
 type Passed struct {
 	Name    string     `json:"name,omitempty"`
 	Match   string     `json:"match"`
 	Origins []diag.Ref `json:"origins,omitempty"`
-	// Failed is the first condition that does not hold, and what was found.
+	// Failed is the first condition that does not hold, with the value found.
 	Failed string `json:"failed"`
 }
 
-// Route is the one that took it: the Number-th of so many of its virtual host, or
-// of its listener.
+// Route is the route that matched. Number is its position, from 1, among the Of
+// routes of its virtual host or listener.
 type Route struct {
 	Number  int        `json:"number"`
 	Of      int        `json:"of"`
@@ -87,19 +89,18 @@ type Route struct {
 	Origins []diag.Ref `json:"origins,omitempty"`
 }
 
-// Answer is what the proxy says itself.
+// Answer is a response that the proxy gives itself.
 type Answer struct {
 	Status   int    `json:"status"`
 	Location string `json:"location,omitempty"`
 	Body     string `json:"body,omitempty"`
 }
 
-// Ask says what becomes of a request of the proxy's workload or, at the edge, of
-// one of its clients, on the way that it takes.
+// Ask explains a request that the proxy's workload or, at the edge, one of its
+// clients sends. It determines the way that the request takes.
 func (p Proxy) Ask(r Request) *Explanation { return p.Explain(p.enter(r)) }
 
-// Explain says what the proxy does with a request that comes on the way that it
-// names.
+// Explain explains a request that arrives on the way that it names.
 func (p Proxy) Explain(r Request) *Explanation {
 	e := &Explanation{Request: r.shown()}
 	l := p.listener(r, e)
@@ -129,7 +130,7 @@ func (p Proxy) Explain(r Request) *Explanation {
 	return e
 }
 
-// http goes by a table.
+// http routes the request by a table.
 func (p Proxy) http(h *ir.HTTPListener, r Request, e *Explanation) {
 	if !strings.HasPrefix(r.Path, "/") {
 		e.notFound("the path must begin with a slash")
@@ -169,7 +170,7 @@ func (e *Explanation) notFound(reason string) {
 	e.Answer, e.Reason = &Answer{Status: http.StatusNotFound}, reason
 }
 
-// table is the one that a listener goes by; one that is not there is empty.
+// table returns the table of a listener, and an empty one if it does not exist.
 func (p Proxy) table(h *ir.HTTPListener) *ir.RouteTable {
 	if h.Inline != nil {
 		return h.Inline

@@ -12,44 +12,46 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// Forward is what goes on to clusters, and what else happens to it.
+// Forward describes what is sent to clusters, and how it is changed.
 type Forward struct {
-	// TCP: the connection goes on as it is, and nothing is known of requests.
+	// TCP means that the connection is forwarded as it is, and that requests are
+	// not read.
 	TCP bool `json:"tcp,omitempty"`
-	// Host and Path are what the cluster gets.
+	// Host and Path are those that the cluster receives.
 	Host     string    `json:"host,omitempty"`
 	Path     string    `json:"path,omitempty"`
 	Clusters []Cluster `json:"clusters"`
 
-	// What is not set is "", and none.
+	// Unset values are "" or empty.
 	Timeout string   `json:"timeout,omitempty"`
 	Retries string   `json:"retries,omitempty"`
 	Faults  []string `json:"faults,omitempty"`
 	Mirrors []string `json:"mirrors,omitempty"`
 	Hash    []string `json:"hash,omitempty"`
 	CORS    string   `json:"cors,omitempty"`
-	// Headers that are changed, of the request and of its response.
+	// RequestHeaders and ResponseHeaders describe the headers that are changed.
 	RequestHeaders  []string `json:"requestHeaders,omitempty"`
 	ResponseHeaders []string `json:"responseHeaders,omitempty"`
 }
 
-// Cluster is where a share of the requests goes.
+// Cluster is the target of a share of the requests.
 type Cluster struct {
 	Name    string     `json:"name"`
 	Percent float64    `json:"percent"`
 	Origins []diag.Ref `json:"origins,omitempty"`
-	// Endpoints are those that there are now. Of names, those to be resolved.
+	// Endpoints are the current ones; for clusters that use DNS, the names to
+	// resolve.
 	Endpoints []string `json:"endpoints,omitempty"`
-	// Note says how endpoints are found where they are not listed, or that there
-	// are none.
+	// Note says how endpoints are found if they are not listed, or that there are
+	// none.
 	Note string `json:"note,omitempty"`
-	// Host takes the place of that of the route, if set.
+	// Host replaces the host of the route, if set.
 	Host            string   `json:"host,omitempty"`
 	RequestHeaders  []string `json:"requestHeaders,omitempty"`
 	ResponseHeaders []string `json:"responseHeaders,omitempty"`
 }
 
-// take fills in what a route does to a request that it matches.
+// take records what a route does to a request that it matches.
 func (p Proxy) take(route *ir.Route, r Request, e *Explanation) {
 	switch {
 	case route.Redirect != nil:
@@ -70,7 +72,7 @@ func (p Proxy) take(route *ir.Route, r Request, e *Explanation) {
 	}
 }
 
-// shares leaves out clusters that get nothing.
+// shares leaves out clusters with a weight of 0.
 func (p Proxy) shares(clusters []ir.WeightedCluster) []Cluster {
 	total := 0
 	for _, w := range clusters {
@@ -91,7 +93,7 @@ func (p Proxy) shares(clusters []ir.WeightedCluster) []Cluster {
 	return out
 }
 
-// endpoints fills in who is behind a cluster.
+// endpoints fills in the endpoints of a cluster.
 func (p Proxy) endpoints(out *Cluster) {
 	at := slices.IndexFunc(p.Config.Clusters, func(c *ir.Cluster) bool { return c.Name == out.Name })
 	if at < 0 {
@@ -112,7 +114,7 @@ func (p Proxy) endpoints(out *Cluster) {
 	}
 }
 
-// members of a cluster that are known here.
+// members returns the known endpoints of a cluster.
 func (p Proxy) members(c *ir.Cluster) []ir.Endpoint {
 	if c.Type != ir.Registry {
 		return c.Hosts
@@ -165,8 +167,8 @@ func rewritten(route *ir.Route, r Request) string {
 
 var backReference = regexp.MustCompile(`\\([0-9])`)
 
-// replaced has the text in place of what matched: the prefix, or the whole path
-// but the query.
+// replaced replaces what matched, the prefix or the whole path without the query,
+// by the text.
 func replaced(m ir.Match, text string, r Request) string {
 	if m.Path == "" && m.Regex == "" {
 		return text + r.Path[len(cmp.Or(m.Prefix, "/")):]

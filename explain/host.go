@@ -7,12 +7,13 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// oneHost are the Host headers that StrictHosts takes.
+// oneHost matches the Host headers that StrictHosts accepts.
 var oneHost = regexp.MustCompile("^(?:" + ir.HostPattern + ir.AnyPort + ")$")
 
-// chooseHost is the virtual host with the best domain for an authority, and that
-// domain: the same text, then the longest that starts with a star, then the
-// longest that ends in one, then the star. A star stands for at least one sign.
+// chooseHost returns the virtual host with the best domain for an authority, and
+// that domain: an exact match, then the longest domain with a leading star, then
+// the longest with a trailing star, then the star alone. A star stands for at least
+// one character.
 func chooseHost(t *ir.RouteTable, authority string) (best *ir.VirtualHost, domain string) {
 	authority = strings.ToLower(authority)
 	if at := strings.LastIndexByte(authority, ':'); t.IgnorePort && at > strings.LastIndexByte(authority, ']') {
@@ -29,10 +30,11 @@ func chooseHost(t *ir.RouteTable, authority string) (best *ir.VirtualHost, domai
 	return best, domain
 }
 
-// Of domains of one kind the longer is better; none is as long as this.
+// kindOfDomain is larger than the length of any domain. Among domains of one kind
+// the longer one ranks higher.
 const kindOfDomain = 1 << 20
 
-// rank of a domain that fits, 0 for one that does not.
+// rank returns the rank of a domain that matches, and 0 for one that does not.
 func rank(domain, authority string) int {
 	switch {
 	case domain == "*":

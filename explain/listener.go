@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// listener takes the request's connection; nil when none does.
+// listener returns the listener that takes the request's connection, or nil.
 func (p Proxy) listener(r Request, e *Explanation) *ir.Listener {
 	listeners := p.Config.ListenersAt(p.IP)
 	l := accept(listeners, r)
@@ -23,8 +23,9 @@ func (p Proxy) listener(r Request, e *Explanation) *ir.Listener {
 	return l
 }
 
-// accept: a connection that was captured is handed on to the listener of its
-// destination, or else stays with the one that captured it.
+// accept returns the listener of a connection, or nil. A captured connection goes
+// to the listener of its destination if there is one, and otherwise to the
+// capturing listener.
 func accept(listeners []*ir.Listener, r Request) *ir.Listener {
 	nearest := exact(listeners, r)
 	if nearest == nil {
@@ -47,7 +48,7 @@ func accept(listeners []*ir.Listener, r Request) *ir.Listener {
 	return nil
 }
 
-// exact is the listener of the very address.
+// exact returns the listener for exactly the request's address and port.
 func exact(listeners []*ir.Listener, r Request) *ir.Listener {
 	to := r.addr()
 	for _, l := range listeners {
@@ -58,7 +59,8 @@ func exact(listeners []*ir.Listener, r Request) *ir.Listener {
 	return nil
 }
 
-// everywhere is the one of the port at every address of the request's family.
+// everywhere returns the listener for the port at every address of the request's
+// family.
 func everywhere(listeners []*ir.Listener, r Request) *ir.Listener {
 	to := r.addr()
 	for _, l := range listeners {
@@ -70,7 +72,7 @@ func everywhere(listeners []*ir.Listener, r Request) *ir.Listener {
 	return nil
 }
 
-// chooseChain is the first that the connection fits; nil when none does.
+// chooseChain returns the first chain that matches the connection, or nil.
 func chooseChain(chains []*ir.FilterChain, r Request) *ir.FilterChain {
 	for _, c := range chains {
 		if namesFit(c.ServerNames, r) && reaches(c.TCP, r) {
@@ -80,7 +82,8 @@ func chooseChain(chains []*ir.FilterChain, r Request) *ir.FilterChain {
 	return nil
 }
 
-// reaches is false where all routes are for other destinations; nil is for all.
+// reaches returns false if all routes are for other destinations. A nil t is for
+// all destinations.
 func reaches(t *ir.TCPListener, r Request) bool {
 	return t == nil || len(t.Routes) == 0 || slices.ContainsFunc(t.Routes, func(route ir.TCPRoute) bool {
 		return len(route.Destinations) == 0 || slices.ContainsFunc(route.Destinations, func(block string) bool {
@@ -90,8 +93,8 @@ func reaches(t *ir.TCPListener, r Request) bool {
 	})
 }
 
-// asks is the name that the client asks for when it begins TLS, without its final
-// dot.
+// asks returns the server name that the client asks for when it begins TLS, without
+// its final dot.
 func (r Request) asks() string {
 	if r.Scheme != "https" {
 		return ""
@@ -107,7 +110,7 @@ func namesFit(patterns []string, r Request) bool {
 	})
 }
 
-// tcp goes by the first route that the connection fits.
+// tcp takes the first route that matches the connection.
 func (p Proxy) tcp(t *ir.TCPListener, listener []diag.Ref, r Request, e *Explanation) {
 	for i, route := range t.Routes {
 		origins := route.Origins
@@ -125,7 +128,7 @@ func (p Proxy) tcp(t *ir.TCPListener, listener []diag.Ref, r Request, e *Explana
 	e.Reason = "the connection is closed: no route takes it"
 }
 
-// tcpFails is the first condition that does not hold.
+// tcpFails returns the first condition that does not hold, or "".
 func tcpFails(route ir.TCPRoute, r Request) string {
 	to := r.addr()
 	inside := func(block string) bool {

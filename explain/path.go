@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// normalized is a path as a proxy takes it, before it looks at anything else: as
-// RFC 3986 has it, with backslashes for slashes. False for one that it refuses. What
-// follows a question mark stays.
+// normalized returns a path as a proxy normalizes it before it does anything else:
+// as in RFC 3986, with backslashes replaced by slashes. It returns false if the
+// proxy rejects the path. The query stays as it is.
 func normalized(target string) (string, bool) {
 	path, query, asks := strings.Cut(target, "?")
 	n := normalizer{rest: path}
@@ -28,8 +28,8 @@ type normalizer struct {
 	rest string
 }
 
-// step takes one sign, an escape, or a segment of dots; false for what no path may
-// have.
+// step consumes one character, an escape, or a dot segment. It returns false for a
+// character that no path may have.
 func (n *normalizer) step() bool {
 	if n.dots() {
 		return true
@@ -67,7 +67,8 @@ func (n *normalizer) add(c byte) {
 	}
 }
 
-// dots takes away a segment of one dot, and with one of two the segment before.
+// dots removes a segment of one dot, or a segment of two dots together with the
+// segment before.
 func (n *normalizer) dots() bool {
 	if len(n.out) == 0 || n.out[len(n.out)-1] != '/' {
 		return false
@@ -86,7 +87,7 @@ func (n *normalizer) dots() bool {
 	return true
 }
 
-// cutDot takes a dot, which may be escaped.
+// cutDot removes a leading dot, which may be escaped.
 func cutDot(text string) (rest string, ok bool) {
 	if rest, ok := strings.CutPrefix(text, "."); ok {
 		return rest, true
@@ -97,7 +98,7 @@ func cutDot(text string) (rest string, ok bool) {
 	return text, false
 }
 
-// unescaped is what the escape that a text begins with stands for.
+// unescaped decodes the escape at the beginning of a text.
 func unescaped(text string) (c byte, ok bool) {
 	if len(text) < 3 || text[0] != '%' {
 		return 0, false

@@ -12,19 +12,20 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// Request comes to a proxy over a connection of its own.
+// Request is one request on a connection of its own to a proxy.
 type Request struct {
 	Method string `json:"method"`
-	Scheme string `json:"scheme"` // http, or https: what begins with TLS
+	Scheme string `json:"scheme"` // http, or https for connections that begin with TLS
 	Host   string `json:"host"`   // the Host header
 	Path   string `json:"path"`   // with the query
-	// Headers by lower-case name, with all values of each; no pseudo-headers.
+	// Headers are by lower-case name, with all values of each. They have no
+	// pseudo-headers.
 	Headers map[string][]string `json:"headers,omitempty"`
 
-	// Way on which it comes; Ask finds it out.
+	// Way is the way on which the request arrives. Ask determines it.
 	Way Way `json:"way"`
-	// Port that the connection is to, and the address; "" where that is not
-	// known, and so one that no listener has for its own.
+	// Port and Address are the destination of the connection. An Address of "" is
+	// not known, and no listener has it as its own.
 	Port    int    `json:"port"`
 	Address string `json:"address,omitempty"`
 }
@@ -32,14 +33,15 @@ type Request struct {
 // Way is how a connection comes to the proxy.
 type Way string
 
-// The ways.
+// The ways of a connection.
 const (
-	Captured Way = "captured" // going elsewhere, redirected to the proxy
+	Captured Way = "captured" // to another destination, redirected to the proxy
 	Direct   Way = "direct"   // to the address that a listener binds
-	Asked    Way = "asked"    // to the proxy as an HTTP proxy, for the whole URL
+	Asked    Way = "asked"    // to the proxy as an HTTP proxy, with the whole URL
 )
 
-// NewRequest is one for an absolute URL. The error says what is wrong with it.
+// NewRequest returns a request for an absolute URL. The error says what is wrong
+// with the URL or headers.
 func NewRequest(method, target string, headers map[string][]string) (Request, error) {
 	u, err := url.Parse(target)
 	switch {
@@ -75,8 +77,8 @@ func NewRequest(method, target string, headers map[string][]string) (Request, er
 	return r, nil
 }
 
-// pathAsWritten is that of a URL with its query, in the very signs of the text as far
-// as a request may have them.
+// pathAsWritten returns the path and query of a URL exactly as written, as far as a
+// request may contain the characters.
 func pathAsWritten(target string, u *url.URL) string {
 	_, rest, _ := strings.Cut(target, "://")
 	at := strings.IndexAny(rest, "/?\\")
@@ -92,7 +94,7 @@ func pathAsWritten(target string, u *url.URL) string {
 	return rest[at:]
 }
 
-// ParseHeaders reads headers such as "end-user: jason", any of them several times.
+// ParseHeaders parses headers such as "end-user: jason". A header may be repeated.
 func ParseHeaders(lines []string) (map[string][]string, error) {
 	headers := map[string][]string{}
 	for _, line := range lines {
@@ -105,7 +107,7 @@ func ParseHeaders(lines []string) (map[string][]string, error) {
 	return headers, nil
 }
 
-// Name is the host without a port.
+// Name returns the host without a port.
 func (r Request) Name() string {
 	if at := strings.LastIndexByte(r.Host, ':'); at > strings.LastIndexByte(r.Host, ']') {
 		return strings.Trim(r.Host[:at], "[]")
@@ -113,10 +115,10 @@ func (r Request) Name() string {
 	return strings.Trim(r.Host, "[]")
 }
 
-// enter is the request on the way to the proxy: straight to it where that is at
-// the edge; else captured on the way to one of the addresses of its host, or, where
-// nothing is captured, as the proxy takes it. Of the addresses it is the first that
-// a listener is for.
+// enter returns the request with the way and address by which it reaches the proxy.
+// At the edge it goes directly to the proxy. Otherwise it is captured on the way to
+// an address of its host or, if nothing is captured, takes the way that the proxy
+// accepts. Of several addresses enter picks the first that has a listener.
 func (p Proxy) enter(r Request) Request {
 	listeners := p.Config.ListenersAt(p.IP)
 	var addresses []string
@@ -154,7 +156,7 @@ func (p Proxy) enter(r Request) Request {
 	return r
 }
 
-// shown is the request as an answer may repeat it.
+// shown returns the request as an answer may show it.
 func (r Request) shown() Request {
 	headers := make(map[string][]string, len(r.Headers))
 	for name, values := range r.Headers {
@@ -167,7 +169,7 @@ func (r Request) shown() Request {
 	return r
 }
 
-// shownPath is a path, or a URL, as an answer may repeat it.
+// shownPath returns a path or URL as an answer may show it.
 func shownPath(text string) string {
 	path, query, has := strings.Cut(text, "?")
 	if !has {
@@ -183,7 +185,7 @@ func shownPath(text string) string {
 	return path + "?" + strings.Join(pairs, "&")
 }
 
-// header has the values of a header or pseudo-header; none where it is not there.
+// header returns the values of a header or pseudo-header, or none.
 func (r Request) header(name string) []string {
 	switch name {
 	case ":method":
@@ -198,7 +200,7 @@ func (r Request) header(name string) []string {
 	return r.Headers[strings.ToLower(name)]
 }
 
-// bare is the path without the query, and the query with its question mark.
+// bare returns the path without the query, and the query with its question mark.
 func (r Request) bare() (path, query string) {
 	if i := strings.IndexByte(r.Path, '?'); i >= 0 {
 		return r.Path[:i], r.Path[i:]
@@ -206,7 +208,7 @@ func (r Request) bare() (path, query string) {
 	return r.Path, ""
 }
 
-// parameter is the first value of a query parameter.
+// parameter returns the first value of a query parameter.
 func (r Request) parameter(name string) (value string, ok bool) {
 	_, query := r.bare()
 	for pair := range strings.SplitSeq(strings.TrimPrefix(query, "?"), "&") {
@@ -217,7 +219,7 @@ func (r Request) parameter(name string) (value string, ok bool) {
 	return "", false
 }
 
-// addr is not valid where the address is not known.
+// addr returns the address. It is invalid if the address is not known.
 func (r Request) addr() netip.Addr {
 	addr, _ := netip.ParseAddr(r.Address)
 	return addr.Unmap()

@@ -28,7 +28,7 @@ type SecretRow struct {
 	Origins []diag.Ref `json:"origins,omitempty"`
 }
 
-// ClusterRow is a cluster in short.
+// ClusterRow summarizes a cluster.
 type ClusterRow struct {
 	Name      string     `json:"name"`
 	Type      string     `json:"type"`
@@ -38,18 +38,19 @@ type ClusterRow struct {
 	Origins   []diag.Ref `json:"origins,omitempty"`
 }
 
-// ListenerRow is a listener in short.
+// ListenerRow summarizes a listener.
 type ListenerRow struct {
 	Address   string `json:"address"`
 	Direction string `json:"direction"`
-	// Bound: it opens its port. Others take what is captured.
+	// Bound means that the listener opens its port. Others take captured
+	// connections.
 	Bound bool `json:"bound,omitempty"`
-	// Takes is what it does with connections.
+	// Takes says what it does with connections.
 	Takes   string     `json:"takes"`
 	Origins []diag.Ref `json:"origins,omitempty"`
 }
 
-// RouteRow is one decision, of requests or of connections.
+// RouteRow is one routing decision, for requests or connections.
 type RouteRow struct {
 	Listener string     `json:"listener"`
 	Host     string     `json:"host,omitempty"`
@@ -68,8 +69,8 @@ type EndpointRow struct {
 	Weight  int    `json:"weight,omitempty"`
 }
 
-// Summary is the proxy's whole configuration. Its routes are in the order in
-// which they are tried, those of listeners that cannot be reached left out.
+// Summary summarizes the proxy's whole configuration. Routes are in the order in
+// which they are tried. Routes of unreachable listeners are left out.
 func (p Proxy) Summary() *Summary {
 	s := &Summary{}
 	for _, c := range p.Config.Clusters {
@@ -98,7 +99,7 @@ func (p Proxy) Summary() *Summary {
 	return s
 }
 
-// Only is the summary without other tables than those named, as in Types.
+// Only returns a summary that has only the named tables; see Types.
 func (s *Summary) Only(tables ...string) *Summary {
 	out := &Summary{}
 	for _, name := range tables {
@@ -171,7 +172,7 @@ func (p Proxy) partRows(http *ir.HTTPListener, tcp *ir.TCPListener, names []stri
 	return rows
 }
 
-// anyLast has the virtual host for any other domain at the end.
+// anyLast moves the virtual host for any other domain to the end.
 func anyLast(hosts []*ir.VirtualHost) []*ir.VirtualHost {
 	last := func(h *ir.VirtualHost) int {
 		if slices.Contains(h.Domains, "*") {
@@ -182,8 +183,8 @@ func anyLast(hosts []*ir.VirtualHost) []*ir.VirtualHost {
 	return slices.SortedStableFunc(slices.Values(hosts), func(a, b *ir.VirtualHost) int { return last(a) - last(b) })
 }
 
-// longNames are the domains of a virtual host without what only abbreviates
-// another one, says its port or is its address.
+// longNames returns the domains of a virtual host without abbreviations of another
+// domain, domains with a port and addresses.
 func longNames(domains []string) []string {
 	abbreviates := func(d string) bool {
 		return slices.ContainsFunc(domains, func(other string) bool { return strings.HasPrefix(other, d+".") })
@@ -243,7 +244,7 @@ func clustersText(clusters []ir.WeightedCluster) string {
 	return strings.Join(out, ", ")
 }
 
-// withText is what else happens to requests of a route.
+// withText describes what a route does to requests in addition to forwarding.
 func withText(r *ir.Route) string {
 	var out []string
 	if r.Rewrite != nil {

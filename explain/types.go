@@ -1,5 +1,5 @@
 package explain
 
-// Types are those of the resources that a configuration consists of, as people call
-// them and in the order in which they are shown.
+// Types are the types of resources in a configuration, by the names that people use
+// and in the order in which they are shown.
 var Types = []string{"clusters", "listeners", "routes", "endpoints", "secrets"}

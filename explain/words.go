@@ -26,10 +26,9 @@ func serverName(r Request) string {
 	return "no server name"
 }
 
-// either lists alternatives.
 func either(texts []string) string { return strings.Join(texts, " or ") }
 
-// pathText is the condition on the path.
+// pathText describes the condition on the path.
 func pathText(m ir.Match, must bool) string {
 	var text string
 	switch {
@@ -46,7 +45,7 @@ func pathText(m ir.Match, must bool) string {
 	return text
 }
 
-// subject is what a condition is about.
+// subject names what a condition is about.
 func subject(name string) string {
 	if pseudo, ok := strings.CutPrefix(name, ":"); ok {
 		return pseudo
@@ -54,8 +53,8 @@ func subject(name string) string {
 	return "header " + name
 }
 
-// headerText is a condition on a header, as one that must hold or as one that
-// there is.
+// headerText describes a condition on a header: as a requirement if must is set,
+// else as a statement.
 func headerText(h ir.HeaderMatch, must bool) string {
 	value := func(text string) string { return quoted(h.Name, text) }
 	switch {
@@ -89,8 +88,7 @@ func quoted(name, value string) string {
 	return strconv.Quote(value)
 }
 
-// verb is what a condition says of its subject: that it must, that it does, that
-// it does not.
+// verb has the forms of a condition's verb: it must, it does, it does not.
 type verb struct{ must, does, not string }
 
 var (
@@ -112,7 +110,7 @@ func (v verb) say(must, not bool) string {
 	return v.does
 }
 
-// matchText is all that a route asks for.
+// matchText describes all conditions of a route.
 func matchText(m ir.Match) string {
 	var all []string
 	if !m.AnyPath() {

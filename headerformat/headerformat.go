@@ -1,7 +1,6 @@
-// Package headerformat knows the values of headers in which a proxy fills in
-// what it knows of a request, as authors write them and Envoy reads them:
-// %REQ(x-user)% is a header of the request, %PROTOCOL% the version of HTTP, %%
-// a percent sign.
+// Package headerformat checks header values that a proxy fills in from a request,
+// in the format that authors write and Envoy reads: %REQ(x-user)% is a header of
+// the request, %PROTOCOL% the version of HTTP, %% a percent sign.
 package headerformat
 
 import (
@@ -13,13 +12,14 @@ import (
 	"strings"
 )
 
-// argument is what an operator wants in parentheses.
+// argument describes the argument of an operator, in parentheses.
 type argument struct {
 	example string // "" for none
 	is      *regexp.Regexp
-	// optional: it may be left out with its parentheses.
+	// optional means that it may be left out with its parentheses.
 	optional bool
-	// cut: a colon and a number may follow, the length to cut the value to.
+	// cut means that a colon and a number may follow: the length to cut the value
+	// to.
 	cut bool
 }
 
@@ -28,13 +28,13 @@ const headerName = `:?[a-zA-Z0-9!#$&'*+.^_|~` + "`" + `-]+`
 var (
 	none   = argument{}
 	header = argument{example: "x-name", is: regexp.MustCompile(`^` + headerName + `(\?` + headerName + `)?$`), cut: true}
-	// A time is written as strftime does, and %3f with its thousandths.
+	// A time is in the format of strftime; %3f is its milliseconds.
 	moment = argument{example: "%Y-%m-%dT%H:%M:%S.%3fZ", is: regexp.MustCompile(`^([a-zA-Z0-9 .,:;/_+-]|%([aAbBcCdDeFHIjmMprRsSTuUVwWxXyYzZ]|[1-9]?f))+$`), optional: true}
 )
 
-// operators that an Envoy takes in headers. Those that read files and variables
-// of its machine are left out on purpose: who writes a route need not be who
-// runs the proxies.
+// operators are those that an Envoy accepts in headers. Those that read files and
+// variables of its machine are left out on purpose: the author of a route need not
+// be the operator of the proxies.
 var operators = map[string]argument{
 	"REQ": header, "RESP": header, "TRAILER": header,
 	"START_TIME": moment, "DOWNSTREAM_PEER_CERT_V_START": moment, "DOWNSTREAM_PEER_CERT_V_END": moment,
@@ -57,14 +57,15 @@ var operators = map[string]argument{
 	"UPSTREAM_REQUEST_ATTEMPT_COUNT": none, "UPSTREAM_TRANSPORT_FAILURE_REASON": none,
 }
 
-// ofMachine are operators that Envoy knows and that are kept from authors.
+// ofMachine are operators that Envoy knows and that authors may not use.
 var ofMachine = []string{"ENVIRONMENT", "FILE_CONTENT", "SECRET"}
 
 var operator = regexp.MustCompile(`^%([A-Z][A-Z0-9_]*)(\(([^)]*)\))?(:[0-9]{1,9})?%`)
 
 var errLone = errors.New("a % begins nothing that a proxy could fill in, such as %REQ(x-name)% or %PROTOCOL%; write %% for the sign itself")
 
-// Check is why a value is not in the format; nil when every Envoy takes it.
+// Check returns an error if a value is not in the format, and nil if every Envoy
+// accepts it.
 func Check(value string) error {
 	for at := strings.IndexByte(value, '%'); at >= 0; at = strings.IndexByte(value, '%') {
 		value = value[at:]
@@ -101,10 +102,10 @@ func check(name string, given bool, text, cut string) error {
 	return nil
 }
 
-// Names are those of all operators, sorted.
+// Names returns the names of all operators, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(operators)) }
 
-// Examples has a use of each operator, in no order.
+// Examples returns a use of each operator, in no particular order.
 func Examples() []string {
 	var out []string
 	for name, arg := range operators {
@@ -120,8 +121,8 @@ func Examples() []string {
 	return out
 }
 
-// Literal is the text that a value always comes to; false when it has an
-// operator. The value must be one that Check takes.
+// Literal returns the fixed text of a value, and false if the value has an
+// operator. The value must be one that Check accepts.
 func Literal(value string) (string, bool) {
 	if strings.Contains(strings.ReplaceAll(value, "%%", ""), "%") {
 		return "", false
@@ -129,5 +130,5 @@ func Literal(value string) (string, bool) {
 	return strings.ReplaceAll(value, "%%", "%"), true
 }
 
-// Of is the value that comes to a text.
+// Of returns the value that produces a literal text.
 func Of(literal string) string { return strings.ReplaceAll(literal, "%", "%%") }

@@ -5,37 +5,39 @@ import (
 	"time"
 )
 
-// Hash has requests that say the same go to the same endpoint, as long as it is
-// there. Routes to the cluster have the key too: Route.Hash, TCPRoute.HashSource.
+// Hash sends requests with equal keys to the same endpoint while that endpoint
+// exists. Routes to the cluster have the key too: Route.Hash, TCPRoute.HashSource.
 type Hash struct {
 	Key HashKey
-	// MinimumRing is the least size of a RingHash; 0 leaves Envoy's default.
+	// MinimumRing is the minimum size of a RingHash; 0 leaves Envoy's default.
 	MinimumRing int
-	// Table is the size of a Maglev, a prime.
+	// Table is the size of a Maglev table, a prime.
 	Table int
 }
 
-// HashKey is what of a request tells it from others. Exactly one is set.
+// HashKey is the part of a request that is hashed. Exactly one field is set.
 type HashKey struct {
 	Header, Query string
 	Cookie        *Cookie
 	Source        bool // the caller's address
 }
 
-// Cookie is one that callers send. With a TTL those that send none are given
-// one, which lasts so long, or with 0 as long as the caller's session.
+// Cookie is a cookie that callers send. If TTL is set, callers that send none are
+// given one. It lives for TTL, or with 0 for the caller's session.
 type Cookie struct {
 	Name, Path string
 	TTL        *time.Duration
-	Attributes []Header // of the one given
+	Attributes []Header // of a cookie that the proxy sets
 }
 
-// Warmup has a new endpoint get its full share only after Duration.
+// Warmup gives a new endpoint its full share only after Duration.
 type Warmup struct {
 	Duration time.Duration
-	// Aggression above 1 has the share grow faster at first, below 1 later; 0 is 1.
+	// Aggression above 1 lets the share grow faster at first, below 1 later; 0 is
+	// 1.
 	Aggression float64
-	// MinimumPercent of the share it gets at once; nil leaves Envoy's default.
+	// MinimumPercent is the part of the share that an endpoint gets at once; nil
+	// leaves Envoy's default.
 	MinimumPercent *float64
 }
 
@@ -54,7 +56,7 @@ func (f *faults) balancing(c *Cluster) {
 	}
 }
 
-// Envoy's bounds.
+// Limits of Envoy.
 const (
 	maxRing  = 8 << 20
 	maxTable = 5_000_011

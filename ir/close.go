@@ -9,12 +9,12 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Close returns the configuration with everything closed that breaks a promise
-// of this package, and a problem of each such part: a cluster loses its
-// endpoints, a route answers 503, a domain, a listener or a TCP destination that
-// cannot be is left out. So one bad object costs what is its own, and the same
-// on every replica. What is sound is shared with c, which stays as it is; the
-// result passes Validate.
+// Close returns a copy of the configuration in which every part that breaks a
+// promise of this package fails closed, with one problem for each such part. A
+// cluster loses its endpoints and a route answers 503. An invalid domain, listener
+// or TCP destination is left out. So a bad object affects only its own parts, and
+// the result is the same on every replica. The result shares valid parts with c,
+// does not change c, and passes Validate.
 func Close(c *Config) (*Config, diag.List) {
 	k := &closer{}
 	out := *c
@@ -35,15 +35,16 @@ func CloseCluster(c *Cluster) (*Cluster, diag.List) {
 	return sound, k.problems.List()
 }
 
-// CloseTable is Close for a route table that leads to some clusters, by name.
+// CloseTable is Close for a route table. clusters are the clusters it may lead to,
+// by name.
 func CloseTable(t *RouteTable, clusters map[string]*Cluster) (*RouteTable, diag.List) {
 	k := &closer{clusters: func(name string) bool { return clusters[name] != nil }}
 	sound := k.table("route table "+t.Name, t)
 	return sound, k.problems.List()
 }
 
-// CloseHost is Close for the routes of a virtual host that lead to some
-// clusters, by name. It is one of a table that CloseDomains has seen.
+// CloseHost is Close for the routes of a virtual host of a table that CloseDomains
+// has checked. clusters are the clusters it may lead to, by name.
 func CloseHost(h *VirtualHost, clusters map[string]*Cluster) (*VirtualHost, diag.List) {
 	k := &closer{clusters: func(name string) bool { return clusters[name] != nil }}
 	out := *h
@@ -53,8 +54,9 @@ func CloseHost(h *VirtualHost, clusters map[string]*Cluster) (*VirtualHost, diag
 	return &out, k.problems.List()
 }
 
-// CloseDomains is Close for the names and domains of a table's virtual hosts:
-// each with those that it can have, nil where there is none.
+// CloseDomains is Close for the names and domains of a table's virtual hosts. The
+// result has one entry for each virtual host: a copy with its valid domains, or nil
+// if there are none.
 func CloseDomains(t *RouteTable) ([]*VirtualHost, diag.List) {
 	k := &closer{}
 	names, domains := map[string]bool{}, map[string]bool{}
@@ -65,8 +67,8 @@ func CloseDomains(t *RouteTable) ([]*VirtualHost, diag.List) {
 	return out, k.problems.List()
 }
 
-// CloseListeners is Close for listeners of a configuration that has its clusters
-// and route tables, both sorted by name.
+// CloseListeners is Close for listeners of a configuration whose clusters and route
+// tables are complete and sorted by name.
 func CloseListeners(listeners []*Listener, c *Config) ([]*Listener, diag.List) {
 	k := &closer{
 		clusters: func(name string) bool {
@@ -81,21 +83,21 @@ func CloseListeners(listeners []*Listener, c *Config) ([]*Listener, diag.List) {
 	return sound, k.problems.List()
 }
 
-// closer collects what is wrong, and knows the names to refer to.
+// closer collects problems, and knows the names that parts may refer to.
 type closer struct {
 	clusters, tables func(name string) bool
 	problems         diag.Collector
 }
 
-// closing reports what is wrong with a part and what became of it.
+// closing reports what is wrong with a part and what is done about it.
 func (k *closer) closing(origins []diag.Ref, part string, wrong error, outcome string) {
 	k.problems.Add(diag.Warn(diag.NotHonoured, origins, "%s: %v; %s", part, wrong, outcome).Coded(diag.Contradicts)...)
 }
 
 const leftOut = "it is left out"
 
-// each is the list with what sound makes of its entries, without those that it
-// makes nil. The list itself when all are as they were.
+// each returns the results of sound for all entries of the list, without nil
+// results. It returns the list itself if no entry changed.
 func each[T any](list []*T, sound func(*T) *T) []*T {
 	var out []*T
 	changed := false
@@ -114,7 +116,7 @@ func each[T any](list []*T, sound func(*T) *T) []*T {
 	return out
 }
 
-// claim takes a name, which only one can have.
+// claim reserves a unique name.
 func claim(taken map[string]bool, name string) error {
 	switch {
 	case name == "":
@@ -161,7 +163,7 @@ func (k *closer) table(at string, t *RouteTable) *RouteTable {
 	return &out
 }
 
-// host keeps the domains that it can have, under a name of its own.
+// host keeps the valid domains of a virtual host, and gives it a unique name.
 func (k *closer) host(at string, h *VirtualHost, names, domains map[string]bool) *VirtualHost {
 	at += ": virtual host " + h.Name
 	out := *h
@@ -196,8 +198,8 @@ func (k *closer) routes(at string, h *VirtualHost) []*Route {
 	})
 }
 
-// checkDomain takes the domain. Envoy compares them without case, and reads
-// them as the value of a header.
+// checkDomain checks and reserves the domain. Envoy compares domains without case,
+// and reads them as the value of a header.
 func checkDomain(d string, taken map[string]bool) error {
 	if strings.ContainsFunc(d, unicode.IsControl) {
 		return errControl
@@ -208,7 +210,7 @@ func checkDomain(d string, taken map[string]bool) error {
 	return claim(taken, strings.ToLower(d))
 }
 
-// origins are those of its routes, as far as one route tells.
+// origins returns the origins of the first route.
 func (h *VirtualHost) origins() []diag.Ref {
 	if len(h.Routes) == 0 {
 		return nil
@@ -251,7 +253,7 @@ func (k *closer) listener(l *Listener) *Listener {
 	return &out
 }
 
-// inline is a listener with what its own table is to be.
+// inline returns the listener with its inline table closed where necessary.
 func (k *closer) inline(at string, h *HTTPListener) *HTTPListener {
 	if h == nil || h.Inline == nil {
 		return h
@@ -265,7 +267,7 @@ func (k *closer) inline(at string, h *HTTPListener) *HTTPListener {
 	return &out
 }
 
-// chain is nil for one that takes no connection.
+// chain returns nil for a chain that takes no connection.
 func (k *closer) chain(at string, c *FilterChain) *FilterChain {
 	if err := k.checkChain(c); err != nil {
 		k.closing(c.Origins, at+": filter chain", err, leftOut)
@@ -284,8 +286,8 @@ func (k *closer) chain(at string, c *FilterChain) *FilterChain {
 	return &out
 }
 
-// tcp leaves out destinations that no connection has, and names that no client
-// asks for. A route that had some and has none left takes nothing.
+// tcp leaves out destinations that no connection can have, and names that no client
+// can ask for. A route whose destinations or names are all invalid takes nothing.
 func (k *closer) tcp(at string, origins []diag.Ref, t *TCPListener) *TCPListener {
 	if t == nil {
 		return nil
@@ -316,7 +318,7 @@ func (k *closer) tcp(at string, origins []diag.Ref, t *TCPListener) *TCPListener
 	return &out
 }
 
-// sound are the conditions that can be met.
+// sound returns the valid texts.
 func (k *closer) sound(at string, origins []diag.Ref, texts []string, check func(string) error) []string {
 	var out []string
 	for _, text := range texts {
@@ -329,7 +331,8 @@ func (k *closer) sound(at string, origins []diag.Ref, texts []string, check func
 	return out
 }
 
-// checkServerName takes a name, or a wildcard for whole labels at its beginning.
+// checkServerName accepts a name, or a name that begins with "*." in place of whole
+// labels.
 func checkServerName(name string) error {
 	rest := strings.TrimPrefix(name, "*.")
 	if rest == "" || strings.ContainsFunc(rest, func(r rune) bool { return r == '*' || unicode.IsControl(r) }) {
@@ -338,7 +341,7 @@ func checkServerName(name string) error {
 	return nil
 }
 
-// sameSlice tells whether each gave back what it got.
+// sameSlice reports whether a and b are the same slice.
 func sameSlice[T any](a, b []*T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -13,56 +13,59 @@ import (
 type ClusterType string
 
 const (
-	// Registry: asked from this server by EndpointKey, as they change.
+	// Registry clusters ask this server for endpoints by EndpointKey, as they
+	// change.
 	Registry ClusterType = "registry"
-	// StaticHosts: Hosts holds IP addresses.
+	// StaticHosts clusters have IP addresses in Hosts.
 	StaticHosts ClusterType = "static"
-	// StrictDNS: Hosts holds names, each resolved to all its addresses.
+	// StrictDNS clusters have names in Hosts. Each is resolved to all its
+	// addresses.
 	StrictDNS ClusterType = "strict-dns"
-	// LogicalDNS: Hosts holds one name, whose first address is where new
-	// connections go. Those that are there stay when it is another one.
+	// LogicalDNS clusters have one name in Hosts. New connections go to its first
+	// address. Existing connections stay when that address changes.
 	LogicalDNS ClusterType = "logical-dns"
-	// OriginalDestination: where the captured connection was going.
+	// OriginalDestination clusters forward to the destination of the captured
+	// connection.
 	OriginalDestination ClusterType = "original-destination"
 )
 
-// LoadBalancer picks an endpoint.
+// LoadBalancer is the way a cluster picks an endpoint.
 type LoadBalancer string
 
 const (
-	// BalancerByDefault is the one that proxies of the Envoy version have had:
-	// nobody asked for another.
+	// BalancerByDefault means that no balancer is configured. It is the historical
+	// default of the proxies of an Envoy version.
 	BalancerByDefault LoadBalancer = ""
 
 	RoundRobin   LoadBalancer = "round-robin"
 	LeastRequest LoadBalancer = "least-request"
 	Random       LoadBalancer = "random"
-	// RingHash and Maglev go with a Hash.
+	// RingHash and Maglev need a Hash.
 	RingHash LoadBalancer = "ring-hash"
 	Maglev   LoadBalancer = "maglev"
 )
 
-// Cluster is a set of endpoints that are as good as each other.
+// Cluster is a set of equivalent endpoints.
 type Cluster struct {
-	// Name is unabridged; back-ends cut it to what their Envoy takes
-	// (envoy.ClusterName), in every place it is used.
+	// Name is the full name. Back-ends shorten it to the length that their Envoy
+	// accepts (envoy.ClusterName), in every place it is used.
 	Name string
 	Type ClusterType
-	// EndpointKey is the service key (mesh.ServiceKey in text) to ask
-	// endpoints by; also given, for information, on other outbound types.
+	// EndpointKey is the service key (mesh.ServiceKey as text) by which to ask for
+	// endpoints. Other outbound types have it too, for information.
 	EndpointKey string
 	Hosts       []Endpoint // inline
-	// DestinationPort is in place of the one that the connection was going to,
-	// for OriginalDestination; 0 leaves it.
+	// DestinationPort replaces the port of the connection's destination, for
+	// OriginalDestination; 0 keeps it.
 	DestinationPort int
-	// ConnectTimeout of 0 is the one that proxies of the back-end have always had.
+	// ConnectTimeout of 0 means the historical default of the back-end's proxies.
 	ConnectTimeout time.Duration
 	LoadBalancer   LoadBalancer
 	Hash           *Hash
-	Warmup         *Warmup // of RoundRobin and LeastRequest; nil for none
-	// Localities say which endpoints callers prefer; nil for none. Order is what
-	// they come to for the callers of this configuration: nil has all endpoints
-	// alike. Hosts are arranged by it already.
+	Warmup         *Warmup // for RoundRobin and LeastRequest; nil for none
+	// Localities say which endpoints callers prefer; nil for none. Order is the
+	// result for the callers of this configuration; nil treats all endpoints alike.
+	// Hosts are already arranged by it.
 	Localities *Localities
 	Order      *Order
 	HTTP2      bool
@@ -71,8 +74,8 @@ type Cluster struct {
 	// MaxRequestsPerConnection of 0 means no limit.
 	MaxRequestsPerConnection int
 	Connections              Connections
-	// CircuitBreaker is nil where nobody said how much is too much: proxies then
-	// have the limits that those of the Envoy version have had.
+	// CircuitBreaker is nil if no limits are configured. Proxies then have the
+	// historical limits of their Envoy version.
 	CircuitBreaker   *CircuitBreaker
 	OutlierDetection *OutlierDetection
 	HealthCheck      *HealthCheck
@@ -80,23 +83,25 @@ type Cluster struct {
 	Origins []diag.Ref
 }
 
-// SocketScheme begins the Host of an endpoint behind a Unix socket.
+// SocketScheme is the prefix of an endpoint's Host that is a Unix socket.
 const SocketScheme = "unix://"
 
-// Socket is the path or abstract name of a Unix socket.
+// Socket returns the path or abstract name of a Unix socket, and whether the
+// endpoint is one.
 func (e Endpoint) Socket() (path string, ok bool) { return strings.CutPrefix(e.Host, SocketScheme) }
 
-// Nobody is the endpoint key of what is closed, Istio's name of a cluster without
-// endpoints. No service has it as its host, for hosts are in small letters.
+// Nobody is the endpoint key of a closed cluster. It is Istio's name of a cluster
+// without endpoints. No service has it as its host, because hosts are in lower
+// case.
 const Nobody = "BlackHoleCluster"
 
-// Passthrough is Istio's name of the cluster of what nobody declared: it goes
-// where the captured connection was going.
+// Passthrough is Istio's name of the cluster for undeclared hosts. It forwards to
+// the destination of the captured connection.
 const Passthrough = "PassthroughCluster"
 
-// Closed is the cluster in place of one that cannot be as written: it has no
-// endpoints, so that requests get 503 and nothing goes out in another way. It has
-// nothing else of the cluster that could be wrong.
+// Closed returns a cluster that replaces one that cannot be built as written. It
+// has no endpoints, so that requests get 503 and nothing goes out in another way.
+// It has no other settings of the cluster that could be wrong.
 func (c *Cluster) Closed() *Cluster {
 	return &Cluster{Name: c.Name, Type: StaticHosts, EndpointKey: Nobody, Origins: c.Origins}
 }
@@ -107,81 +112,84 @@ type HostPort struct {
 	Port int
 }
 
-// String is "host:port", an IPv6 address in brackets.
+// String returns "host:port", with an IPv6 address in brackets.
 func (h HostPort) String() string { return net.JoinHostPort(h.Host, strconv.Itoa(h.Port)) }
 
 // ClientTLS makes connections to the endpoints use TLS. The zero value is TLS
 // without verification.
 type ClientTLS struct {
-	// CertificateFile and KeyFile are what the proxy shows, or the Secret of a name;
-	// both files or neither.
+	// CertificateFile and KeyFile hold the certificate that the proxy presents.
+	// Both are set or neither. SecretName names a Secret instead.
 	CertificateFile, KeyFile string
 	SecretName               string `json:",omitempty"`
-	// CAFile holds the authorities that endpoints are verified by, or the Secret named
-	// CASecretName; "" for no verification. What follows of verification needs one.
+	// CAFile holds the authorities that verify endpoints. CASecretName names a
+	// Secret instead. If neither is set, endpoints are not verified, and the fields
+	// about verification below must be unset.
 	CAFile       string
 	CASecretName string `json:",omitempty"`
 	// CRLFile holds revoked certificates of the authorities; "" for none.
 	CRLFile string
-	// SNI is the server name asked for; "" for none.
+	// SNI is the requested server name; "" for none.
 	SNI string
-	// AutoSNI: it is the host that each request names, unless that is an address.
+	// AutoSNI uses the host of each request as the server name, unless it is an
+	// address.
 	AutoSNI bool
-	// SubjectAltNames are the names of which an endpoint must have one; none
-	// means any.
+	// SubjectAltNames are the names of which an endpoint must have at least one. If
+	// empty, any name is accepted.
 	SubjectAltNames []string
-	// AutoSAN: an endpoint must have the name of the host that the request names.
+	// AutoSAN requires that an endpoint has the name of the host of the request.
 	AutoSAN bool
 }
 
-// CircuitBreaker bounds what a cluster may use; 0 leaves Envoy's default.
+// CircuitBreaker limits what a cluster may use; 0 leaves Envoy's default.
 type CircuitBreaker struct {
 	MaxConnections, MaxPendingRequests, MaxRequests, MaxRetries int
 }
 
 // OutlierDetection ejects failing endpoints; zero leaves Envoy's default.
 type OutlierDetection struct {
-	// ConsecutiveErrors are answers of 5xx in a row, GatewayErrors those of 502,
-	// 503 and 504. Nil leaves Envoy's default, which for the latter is never; 0
-	// is never.
+	// ConsecutiveErrors is the number of 5xx responses in a row that ejects,
+	// GatewayErrors that of 502, 503 and 504. Nil leaves Envoy's default, which for
+	// GatewayErrors is never; 0 is never.
 	ConsecutiveErrors, GatewayErrors *int
 
 	Interval           time.Duration
 	BaseEjectionTime   time.Duration
 	MaxEjectionPercent int
 
-	// MaxEjectionTime is what a repeated ejection grows to; 0 is no limit.
+	// MaxEjectionTime limits the growth of repeated ejections; 0 is no limit.
 	MaxEjectionTime time.Duration
-	// MinHealthPercent of the endpoints must be healthy, else all of them get
-	// requests; 0 is never. Nil leaves Envoy's default.
+	// MinHealthPercent is the percentage of endpoints that must be healthy. Below
+	// it all endpoints get requests; 0 is never. Nil leaves Envoy's default.
 	MinHealthPercent *int
 
-	// LocalOrigin has failures to connect and the like counted apart from what
-	// endpoints answer, by LocalErrors in a row; nil leaves Envoy's default, 0 is
-	// never.
+	// LocalOrigin counts local failures, such as failures to connect, apart from
+	// the responses of endpoints. LocalErrors is the number in a row that ejects;
+	// nil leaves Envoy's default, 0 is never.
 	LocalOrigin bool
 	LocalErrors *int
-	// AnswersOnly: nobody is ejected for answering fewer requests well than the
-	// others, as Envoy does beside.
+	// AnswersOnly turns off Envoy's additional ejection of endpoints whose success
+	// rate is lower than that of the others.
 	AnswersOnly bool
 }
 
 // Endpoint is one member of a cluster.
 type Endpoint struct {
-	// Host is an IP address; of StrictDNS and LogicalDNS also a name to resolve, of StaticHosts
-	// also unix:// and the path of a socket on the proxy's machine, or @ and its
-	// abstract name, without a port.
+	// Host is an IP address. For StrictDNS and LogicalDNS it may also be a name to
+	// resolve. For StaticHosts it may also be unix:// and the path of a socket on
+	// the proxy's machine, or @ and its abstract name, without a port.
 	Host   string
 	Port   int
-	Zone   string // its locality, "" when unknown
-	Weight int    // 0 when unset, which is 1
-	// Labels are there where an Order may ask for them.
+	Zone   string // its locality, "" if unknown
+	Weight int    // 0 if unset, which means 1
+	// Labels are set if an Order may need them.
 	Labels map[string]string
-	// Priority is 0 for those that are used first; others when those fail.
+	// Priority is 0 for the endpoints that are used first. Others are used when
+	// those fail.
 	Priority int
-	// Share is the weight of its locality, 0 where localities have none.
+	// Share is the weight of its locality, 0 if localities have none.
 	Share int
 }
 
-// Address is where the endpoint is. A cluster has one endpoint there.
+// Address returns the endpoint's address, which is unique within a cluster.
 func (e Endpoint) Address() HostPort { return HostPort{e.Host, e.Port} }

@@ -2,44 +2,44 @@ package ir
 
 import "time"
 
-// Connections says how connections to the endpoints of a cluster are held. Its
-// zero value leaves all of it to the Envoy. What is about HTTP is that of
-// clusters that requests are routed to; of others only Keepalive is set.
+// Connections says how the connections to the endpoints of a cluster are held. The
+// zero value leaves everything to Envoy. The fields for HTTP are set only for
+// clusters that requests are routed to; for others only Keepalive is set.
 type Connections struct {
-	// Keepalive probes quiet connections; nil leaves that to the machine.
+	// Keepalive probes idle connections; nil leaves that to the operating system.
 	Keepalive *Keepalive
-	// IdleTimeout closes connections without requests; nil is Envoy's default, 0
-	// is never.
+	// IdleTimeout closes connections without requests; nil is Envoy's default, 0 is
+	// never.
 	IdleTimeout *time.Duration
-	// MaxDuration is how old a connection grows; 0 is any age.
+	// MaxDuration is the maximum age of a connection; 0 is no limit.
 	MaxDuration time.Duration
-	// SameProtocol: requests go out in the version of HTTP that they came in,
-	// whatever the cluster's HTTP2.
+	// SameProtocol sends requests in the HTTP version in which they arrived,
+	// whatever the cluster's HTTP2 is.
 	SameProtocol bool
-	// MaxStreams are the requests at a time on a connection of HTTP/2; 0 leaves
-	// Envoy's default.
+	// MaxStreams is the maximum number of concurrent requests on an HTTP/2
+	// connection; 0 leaves Envoy's default.
 	MaxStreams int
-	// Ping probes connections of HTTP/2; nil is never.
+	// Ping probes HTTP/2 connections; nil is never.
 	Ping *Ping
 }
 
-// Keepalive probes a connection that has been quiet for Time, every Interval,
-// and gives it up after so many Probes without an answer. 0 leaves each to the
-// machine.
+// Keepalive probes a connection that has been idle for Time, every Interval, and
+// closes it after Probes unanswered probes. 0 leaves a value to the operating
+// system.
 type Keepalive struct {
 	Time, Interval time.Duration
 	Probes         int
 }
 
-// Ping asks for a sign of life every Interval and gives a connection up that
-// has none for Timeout; both are above 0.
+// Ping sends an HTTP/2 ping every Interval and closes a connection that does not
+// answer within Timeout. Both are above 0.
 type Ping struct{ Interval, Timeout time.Duration }
 
-// Stream says how a connection is held that is passed on as it is.
+// Stream says how a proxied TCP connection is held.
 type Stream struct {
-	// IdleTimeout closes it after so long a silence; nil and 0 are never.
+	// IdleTimeout closes an idle connection; nil and 0 are never.
 	IdleTimeout *time.Duration
-	// MaxDuration is how old it grows; 0 is any age.
+	// MaxDuration is its maximum age; 0 is no limit.
 	MaxDuration time.Duration
 }
 

@@ -5,22 +5,24 @@ import (
 	"time"
 )
 
-// HealthCheck asks endpoints whether they are alive, and leaves out those that
-// are not. With neither HTTP nor GRPC it asks for a connection.
+// HealthCheck probes endpoints and leaves out unhealthy ones. With neither HTTP nor
+// GRPC it only connects.
 type HealthCheck struct {
 	HTTP *HTTPHealthCheck
 	GRPC *GRPCHealthCheck
 
 	Interval, Timeout time.Duration // above 0
-	// Unhealthy is after how many failures in a row an endpoint leaves, Healthy
-	// after how many answers it is back; above 0.
+	// Unhealthy is the number of failures in a row after which an endpoint is left
+	// out, Healthy the number of successes after which it returns. Both are above
+	// 0.
 	Unhealthy, Healthy int
 }
 
-// HTTPHealthCheck is a GET that must be answered with 200.
+// HTTPHealthCheck is a GET request that must be answered with 200.
 type HTTPHealthCheck struct{ Path, Host string }
 
-// GRPCHealthCheck asks for a service, "" for the server; of a cluster of HTTP/2.
+// GRPCHealthCheck asks for the health of a service, "" for the server. It needs an
+// HTTP/2 cluster.
 type GRPCHealthCheck struct{ Service string }
 
 func (f *faults) healthCheck(c *Cluster) {

@@ -1,12 +1,12 @@
-// Package ir says what one proxy must do, in words that belong neither to the
-// config kinds nor to any Envoy version: listeners that take traffic, route
-// tables that decide, clusters that reach endpoints. Front-ends (package
-// compile) write it, back-ends (envoy/v1, envoy/v3) spell it.
+// Package ir describes what one proxy does, independently of the config kinds and
+// of any Envoy version: listeners that take traffic, route tables that choose where
+// it goes, clusters that reach endpoints. Front-ends (package compile) write it.
+// Back-ends (envoy/v1, envoy/v3) encode it.
 //
-// Every part names the objects it came from (Origins), so that a complaint
-// about generated configuration finds its way back to an author. Everything is
-// in a deterministic order. A Config is immutable once compile returned it:
-// it is shared by all proxies with the same view.
+// Every part names the objects that it came from (Origins), so that a problem with
+// generated configuration can be reported to an author. Everything is in a
+// deterministic order. A Config is immutable after compile returns it. All proxies
+// with the same view share it.
 package ir
 
 import (
@@ -17,25 +17,25 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Config is all that proxies of one view do.
+// Config is the complete configuration of the proxies of one view.
 type Config struct {
-	// Listeners in no particular order and possibly with equal addresses;
-	// ListenersAt gives the final list for one proxy.
+	// Listeners are in no particular order and may have equal addresses.
+	// ListenersAt returns the final list for one proxy.
 	Listeners []*Listener
-	// RouteTables sorted by name; the ones that HTTP listeners refer to, and
-	// those of ports that have routes and no listener.
+	// RouteTables are sorted by name. They include the tables that HTTP listeners
+	// refer to, and those of ports that have routes and no listener.
 	RouteTables []*RouteTable
-	// Clusters sorted by name, names unique.
+	// Clusters are sorted by name. Names are unique.
 	Clusters []*Cluster
-	// Secrets sorted by name, names unique: those that listeners and clusters refer
-	// to.
+	// Secrets are sorted by name. Names are unique. They are the ones that
+	// listeners and clusters refer to.
 	Secrets []*Secret
-	// RouteDelay is how long a proxy waits between polls for route tables,
-	// Delay the same for everything else. How it is jittered is Envoy's.
+	// RouteDelay is how long a proxy waits between polls for route tables, Delay
+	// the same for everything else. Envoy decides how to jitter it.
 	RouteDelay, Delay time.Duration
 }
 
-// Direction of traffic through a listener, seen from the workload.
+// Direction is the direction of a listener's traffic, as seen from the workload.
 type Direction string
 
 const (
@@ -44,38 +44,39 @@ const (
 	Gateway  Direction = "gateway"  // into the mesh, at its edge
 )
 
-// Listener takes connections at one address. Exactly one of HTTP, TCP, Chains
-// and UseOriginalDst is set, but for a TCP beside UseOriginalDst: that takes what
-// no listener is for.
+// Listener takes connections at one address. Exactly one of HTTP, TCP, Chains and
+// UseOriginalDst is set, with one exception: TCP may be set beside UseOriginalDst,
+// and takes connections that no other listener is for.
 type Listener struct {
-	// IP to listen at; "" means the proxy's own address, so that proxies
-	// that differ only in address share a Config.
+	// IP is the address to listen at. "" means the proxy's own address, so that
+	// proxies that differ only in address share a Config.
 	IP   string
 	Port int
-	// Bind opens the port. A listener that does not bind only takes
-	// connections handed to it by the UseOriginalDst listener.
+	// Bind opens the port. A listener that does not bind takes only connections
+	// that the UseOriginalDst listener hands to it.
 	Bind      bool
 	Direction Direction
 
-	// UseOriginalDst is the listener that captured traffic arrives at: it hands
+	// UseOriginalDst marks the listener at which captured traffic arrives. It hands
 	// each connection to the listener of its original destination.
 	UseOriginalDst bool
 	HTTP           *HTTPListener
 	TCP            *TCPListener
 	TLS            *ServerTLS
-	// Chains do different things with connections, by the name that the client
-	// asks for: the first of which the name fits and, where all routes of its TCP have
-	// destinations, one of those. A connection that fits none is closed.
+	// Chains treat connections differently by the server name that the client asks
+	// for. The first chain that fits takes the connection: its names fit, and the
+	// destination fits too if all routes of its TCP have destinations. A connection
+	// that fits no chain is closed.
 	Chains []*FilterChain
 
 	Origins []diag.Ref
 }
 
-// FilterChain is what becomes of the connections for some server names. Exactly
-// one of HTTP and TCP is set.
+// FilterChain handles the connections for some server names. Exactly one of HTTP
+// and TCP is set.
 type FilterChain struct {
-	// ServerNames as those of a TCPRoute. Where the chain has some, the routes of
-	// its TCP have none.
+	// ServerNames are as in TCPRoute. If the chain has any, the routes of its TCP
+	// have none.
 	ServerNames []string
 	HTTP        *HTTPListener
 	TCP         *TCPListener
@@ -86,19 +87,21 @@ type FilterChain struct {
 
 // HTTPListener routes requests by a table.
 type HTTPListener struct {
-	// Table is fetched by its name when Inline is nil.
+	// Table is the name by which the table is fetched when Inline is nil.
 	Table  string
 	Inline *RouteTable
-	// ForwardProxy: requests come in absolute form (GET http://host/…).
+	// ForwardProxy means that requests arrive in absolute form (GET
+	// http://host/…).
 	ForwardProxy bool
-	// AbsoluteURLs has a ForwardProxy understand that form and inject faults there
-	// also where it must be told so, and else answers 404. One that need not be
-	// told always does.
+	// AbsoluteURLs makes a ForwardProxy accept the absolute form and inject faults,
+	// on proxies that need a setting for it. Without it those proxies answer 404.
+	// Other proxies always accept the form.
 	AbsoluteURLs bool
-	// StrictHosts answers 403 to a Host header that is no HostPattern, perhaps with
-	// AnyPort, once its final dot is gone. A back-end that cannot say so leaves it out.
+	// StrictHosts answers 403 to a Host header that, without its final dot, is not
+	// a HostPattern with an optional AnyPort. A back-end that cannot express this
+	// leaves it out.
 	StrictHosts bool
-	// UseRemoteAddress: the peer's address is the client's (edge proxies).
+	// UseRemoteAddress takes the peer's address as the client's (edge proxies).
 	UseRemoteAddress bool
 	Tracing          bool
 	AccessLog        string // path, "" for none
@@ -106,49 +109,51 @@ type HTTPListener struct {
 
 // TCPListener forwards connections.
 type TCPListener struct {
-	// Protocol decides about filters before the proxying: "Mongo" is
-	// sniffed for statistics, all else is plain.
+	// Mongo adds the filter that reads MongoDB's protocol for statistics. Otherwise
+	// connections are plain TCP.
 	Mongo bool
-	// Routes: the first of which destination and server name fit. A connection
-	// that fits none is closed.
+	// Routes are tried in order. The first one whose destination and server name
+	// fit takes the connection. A connection that fits none is closed.
 	Routes    []TCPRoute
 	AccessLog string
 }
 
 // TCPRoute sends connections to clusters.
 type TCPRoute struct {
-	// Destinations are CIDR blocks; none means any destination, on a
-	// listener with an open IP the proxy's own address.
+	// Destinations are CIDR blocks. If empty, any destination fits; on a listener
+	// without an IP only the proxy's own address does.
 	Destinations []string
-	// Port that connections were going to; 0 is any. Routes with a port stand
-	// before those without.
+	// Port is the destination port of the connections; 0 is any. Routes with a port
+	// precede those without.
 	Port int
-	// ServerNames are those that clients ask for when they begin TLS: names, and
-	// wildcards such as *.example.com for all that end so. None means any client,
-	// also one that asks for no name or speaks no TLS.
+	// ServerNames are the names that clients ask for when they begin TLS: exact
+	// names, and wildcards such as *.example.com for all names with that ending. If
+	// empty, any client fits, including one that asks for no name or does not use
+	// TLS.
 	ServerNames []string
-	// Assumed: a proxy that sees no server names may take connections to ask for
-	// these. Else it must close what might be for them.
+	// Assumed allows a proxy that sees no server names to assume that connections
+	// ask for these. Otherwise it must close connections that might be for them.
 	Assumed bool
-	// NamesOnly: the destinations are those of a later route, and only the names are
-	// not. A proxy that sees no server names leaves the route out.
+	// NamesOnly means that a later route has the same destinations, and that only
+	// the names differ. A proxy that sees no server names leaves the route out.
 	NamesOnly bool
-	// Clusters share the connections by their weights, whose sum is above 0;
-	// nothing else is said of them.
+	// Clusters share the connections by their weights, whose sum is above 0. Only
+	// names and weights are set.
 	Clusters []WeightedCluster
 	Stream   Stream
-	// HashSource picks an endpoint of a cluster with a Hash by the caller's address.
+	// HashSource makes a cluster with a Hash pick its endpoint by the caller's
+	// address.
 	HashSource bool
-	// Origins are those of the listener where there are none.
+	// Origins, if empty, are those of the listener.
 	Origins []diag.Ref
 }
 
-// Whole is all connections, or requests, for one cluster.
+// Whole returns a list that sends all connections, or requests, to one cluster.
 func Whole(cluster string) []WeightedCluster {
 	return []WeightedCluster{{Name: cluster, Weight: WholeWeight}}
 }
 
-// ParseDestination reads a CIDR block, with the bits beyond it cleared.
+// ParseDestination parses a CIDR block, with the bits beyond its length cleared.
 func ParseDestination(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -160,18 +165,18 @@ func ParseDestination(text string) (netip.Prefix, error) {
 // ServerTLS terminates TLS, with files on the proxy's machine or a Secret.
 type ServerTLS struct {
 	CertificateFile, KeyFile string
-	// SecretName, in place of the files, is the name of one with a certificate.
+	// SecretName, in place of the files, names a Secret with a certificate.
 	SecretName string `json:",omitempty"`
 	// Others are further certificates, for keys of other types.
 	Others []KeyPair
-	// Client says whether clients show a certificate, and what is asked of it.
-	// Nil is no certificate.
+	// Client says whether clients present a certificate, and what is required of
+	// it. Nil requests no certificate.
 	Client *ClientCertificate
-	// MinVersion and MaxVersion of TLS that are spoken; "" is the proxy's own
-	// choice, which is 1.2 and 1.3.
+	// MinVersion and MaxVersion are the range of TLS versions. "" is the proxy's
+	// default, which is 1.2 and 1.3.
 	MinVersion, MaxVersion TLSVersion
-	// Ciphers of TLS 1.2 and before, in OpenSSL's names; none is the proxy's own
-	// choice.
+	// Ciphers are those of TLS 1.2 and before, in OpenSSL's names. If empty, the
+	// proxy's default is used.
 	Ciphers []string
 	ALPN    []string
 }
@@ -193,21 +198,25 @@ const (
 	TLS13 TLSVersion = "1.3"
 )
 
-// ClientCertificate is what a server asks of the certificates of its clients.
+// ClientCertificate says what a server requires of its clients' certificates.
 type ClientCertificate struct {
-	// CAFile holds the authorities that vouch for them; or CASecretName does, under its
-	// name.
+	// CAFile holds the authorities that verify them. CASecretName names a Secret
+	// instead.
 	CAFile       string
 	CASecretName string `json:",omitempty"`
-	// Optional: a client may also show none. One that it shows must be right.
+	// Optional lets clients present no certificate. One that is presented must be
+	// valid.
 	Optional bool
-	// Unverified: no authority need vouch for it. What else is asked holds.
+	// Unverified accepts certificates without an authority. The other requirements
+	// apply.
 	Unverified bool
 	// CRLFile holds revoked certificates of the authorities; "" for none.
 	CRLFile string
-	// SubjectAltNames are the names of which it must have one; none means any.
+	// SubjectAltNames are the names of which the certificate must have at least
+	// one. If empty, any name is accepted.
 	SubjectAltNames []string
-	// KeyHashes are SHA-256 of public keys in base64, CertificateHashes those of
-	// certificates in hex. With any of either, one must be the client's.
+	// KeyHashes are SHA-256 hashes of public keys in base64, CertificateHashes
+	// those of certificates in hex. If either is set, one of them must match the
+	// client's certificate.
 	KeyHashes, CertificateHashes []string
 }

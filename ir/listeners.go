@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Address is "ip:port" as Pilot wrote it, an IPv6 address in brackets.
+// Address returns "ip:port" as Pilot wrote it, with an IPv6 address in brackets.
 func (l *Listener) Address() string { return HostPort{Host: l.IP, Port: l.Port}.String() }
 
-// ListenersAt is the final list for a proxy with the given address: open
-// addresses are filled in, one listener per address (the first in c wins),
-// sorted by address text as bytes, as Pilot did: "0.0.0.0:15001" comes before
-// "0.0.0.0:443" and that before "0.0.0.0:80". The listeners are the caller's
-// to read, not to change.
+// ListenersAt returns the final list for a proxy with the given address. Open
+// addresses are filled in. Of several listeners at one address the first in c wins.
+// The list is sorted by address text as bytes, as in Pilot: "0.0.0.0:15001" comes
+// before "0.0.0.0:443" and that before "0.0.0.0:80". The caller must not change the
+// listeners.
 func (c *Config) ListenersAt(ip string) []*Listener {
 	byAddress := make(map[string]*Listener, len(c.Listeners))
 	addresses := make([]string, 0, len(c.Listeners))
 	for _, l := range c.Listeners {
 		l = l.at(ip)
 		a := l.Address()
-		// One address has many spellings.
+		// One address can be written in several ways.
 		if addr, err := netip.ParseAddr(l.IP); err == nil {
 			a = HostPort{Host: addr.String(), Port: l.Port}.String()
 		}
@@ -37,7 +37,7 @@ func (c *Config) ListenersAt(ip string) []*Listener {
 	return out
 }
 
-// at fills an open address, also as the destination of routes without one.
+// at fills in an open address, also as the destination of routes without one.
 func (l *Listener) at(ip string) *Listener {
 	if l.IP != "" {
 		return l
@@ -70,8 +70,8 @@ func (t *TCPListener) at(ip string) *TCPListener {
 	return &filled
 }
 
-// onlyHost is the CIDR block of one address. A text that is no address stays
-// as it is, for Validate to complain about.
+// onlyHost returns the CIDR block of one address. It returns a text that is not an
+// address unchanged; Validate reports it.
 func onlyHost(ip string) string {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {

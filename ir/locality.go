@@ -9,65 +9,67 @@ import (
 	"strings"
 )
 
-// A locality is region/zone/sub-zone, of which the last may be missing.
+// A locality is region/zone/sub-zone. The last parts may be missing.
 
-// Localities say which endpoints of a cluster callers are to prefer, whoever the
-// callers are. Of Distribute and the rest one has effect: Distribute, if there is
-// any.
+// Localities say which endpoints of a cluster callers prefer, for callers at any
+// place. If Distribute is set, the other fields have no effect.
 type Localities struct {
-	// Distribute is by where callers are: the first whose From they are in.
-	// Callers in none have no preference.
+	// Distribute applies the first entry whose From contains the caller. Callers in
+	// no entry have no preference.
 	Distribute []Distribution
-	// Closer endpoints come before others, and these when those fail: of the same
-	// sub-zone, zone, region; then of the region that Takeover names.
+	// Closer prefers closer endpoints, and falls back to others when those fail.
+	// The order is the same sub-zone, zone and region, then the region that
+	// Takeover names.
 	Closer   bool
 	Takeover []Takeover
-	// Labels: endpoints that have the caller's values of more of the first labels
-	// come before others; NAME=VALUE is that value, whoever calls. They count more
-	// than what is Closer.
+	// Labels prefer endpoints that share the caller's values of more of the first
+	// labels. NAME=VALUE requires that value for all callers. Labels count more
+	// than Closer.
 	Labels []string
-	// ByDefault: nobody asked for it.
+	// ByDefault means that nobody configured it.
 	ByDefault bool
 }
 
-// Distribution gives callers in From so many in a hundred of their requests to
-// localities. A star is any, and stands for the rest of a locality; so does
-// nothing. Other endpoints get none.
+// Distribution divides the requests of callers in From among localities, in
+// percent. A star matches anything, and also the rest of a locality; so does a
+// missing part. Other endpoints get no requests.
 type Distribution struct {
 	From string
 	To   map[string]int
 }
 
-// Takeover is the region that serves callers of another one when that fails.
+// Takeover names the region To that serves the callers of region From when From
+// fails.
 type Takeover struct{ From, To string }
 
-// Order is what Localities come to for callers at one place: what ranks the
-// endpoints. Shares exclude the rest.
+// Order is the ranking of endpoints that Localities give for callers at one place.
+// If Shares is set, the other fields are not.
 type Order struct {
-	// Shares of the requests go to localities, as in a Distribution.
+	// Shares divide the requests among localities, as in a Distribution.
 	Shares []Share `json:"shares,omitempty"`
-	// Labels: endpoints that have more of the first come first.
+	// Labels prefer endpoints that have more of the first labels.
 	Labels []LabelValue `json:"labels,omitempty"`
-	// Near is where the callers are, if that matters: closer endpoints come first.
+	// Near is the place of the callers, if it matters: closer endpoints come first.
 	Near string `json:"near,omitempty"`
-	// Next is the region that comes before other distant ones; "" is any.
+	// Next is the region preferred among other distant regions; "" is none.
 	Next string `json:"next,omitempty"`
 }
 
-// Share of the requests goes to the endpoints in a locality.
+// Share is the weight of the requests that go to the endpoints in a locality.
 type Share struct {
 	To     string `json:"to"`
 	Weight int    `json:"weight"` // above 0
 }
 
-// LabelValue is a label that an endpoint has, or with an empty Value has not.
+// LabelValue is a label that an endpoint must have. With an empty Value the
+// endpoint must not have it.
 type LabelValue struct {
 	Name  string `json:"name"`
 	Value string `json:"value,omitempty"`
 }
 
-// For is the order for callers at a place, "" when nobody knows where, who have
-// these labels. Nil is no order: all endpoints are alike.
+// For returns the order for callers at a place that have these labels. The place is
+// "" if unknown. Nil means no order: all endpoints are alike.
 func (l *Localities) For(place string, labels map[string]string) *Order {
 	if len(l.Distribute) > 0 {
 		return l.shares(place)
@@ -106,20 +108,20 @@ func (l *Localities) shares(place string) *Order {
 	return out
 }
 
-// String is the same for equal orders, and has no "|".
+// String returns a text that is the same for equal orders and does not contain "|".
 func (o *Order) String() string {
 	if o == nil {
 		return ""
 	}
-	text, _ := json.Marshal(o) // Texts and numbers cannot fail.
+	text, _ := json.Marshal(o) // Strings and numbers always encode.
 	return strings.ReplaceAll(string(text), "|", `\u007c`)
 }
 
-// maxPriority is the last that an Envoy counts to.
+// maxPriority is the highest priority of an Envoy.
 const maxPriority = 127
 
-// Arranged are the endpoints with their priorities and shares, those that get
-// requests. Nil leaves them as they are.
+// Arranged returns the endpoints that get requests, with their priorities and
+// shares. A nil Order returns the endpoints unchanged.
 func (o *Order) Arranged(endpoints []Endpoint) []Endpoint {
 	switch {
 	case o == nil:
@@ -140,7 +142,8 @@ func (o *Order) Arranged(endpoints []Endpoint) []Endpoint {
 	return out
 }
 
-// byLabels is 0 for an endpoint that has all labels.
+// byLabels ranks an endpoint by its labels. It returns 0 for an endpoint that has
+// all of them.
 func (o *Order) byLabels(e Endpoint) int {
 	for i, l := range o.Labels {
 		if labelAt(l.Name, e.Labels, e.Zone) != l.Value {
@@ -150,7 +153,7 @@ func (o *Order) byLabels(e Endpoint) int {
 	return 0
 }
 
-// How far an endpoint may be.
+// Distances of an endpoint, closest first.
 const (
 	samePlace = iota
 	sameZone
@@ -178,8 +181,9 @@ func (o *Order) byPlace(e Endpoint) int {
 	return otherRegion
 }
 
-// shared gives each locality the weight of the share that it has a part in. What
-// several have together they divide by the weights of their endpoints.
+// shared gives the endpoints of each locality the weight of the share that the
+// locality belongs to. Localities that belong to the same share divide it by the
+// weights of their endpoints.
 func (o *Order) shared(endpoints []Endpoint) []Endpoint {
 	shareOf, weights := map[string]int{}, map[string]uint64{}
 	together := map[int]uint64{}
@@ -211,10 +215,10 @@ func (o *Order) shared(endpoints []Endpoint) []Endpoint {
 	return out
 }
 
-// wholeShare is one in a hundred, where localities divide a share.
+// wholeShare is one percent, in the unit in which localities divide a share.
 const wholeShare = 10_000
 
-// within reports whether a place is in a locality, which may have a star.
+// within reports whether a place is in a locality, which may contain stars.
 func within(place, locality string) bool {
 	at := stepsOf(place)
 	for i, step := range stepsOf(locality) {
@@ -231,13 +235,13 @@ func stepsOf(locality string) [3]string {
 	return out
 }
 
-// placeLabels are the names of what a locality says, as Kubernetes and Istio have
-// them.
+// placeLabels maps the label names of Kubernetes and Istio to the parts of a
+// locality.
 var placeLabels = map[string]int{
 	"topology.kubernetes.io/region": 0, "topology.kubernetes.io/zone": 1, "topology.istio.io/subzone": 2,
 }
 
-// labelAt is a label of who is at a place.
+// labelAt returns the value of a label for a workload at a place.
 func labelAt(name string, labels map[string]string, place string) string {
 	step, ofPlace := placeLabels[name]
 	if !ofPlace {
@@ -246,10 +250,11 @@ func labelAt(name string, labels map[string]string, place string) string {
 	return cmp.Or(labels[name], stepsOf(place)[step])
 }
 
-// maxOrder bounds what an order says, in bytes: proxies ask by it.
+// maxOrder limits the text of an order, in bytes. Proxies send it to ask for
+// endpoints.
 const maxOrder = 16 << 10
 
-// ParseOrder reads the text of an order, nil for what is none.
+// ParseOrder parses the text of an order. It returns nil for an invalid text.
 func ParseOrder(text string) *Order {
 	if len(text) > maxOrder {
 		return nil
@@ -274,7 +279,7 @@ func (o *Order) check() error {
 	return f.err()
 }
 
-// maxShares keeps the weights of localities in the range of an Envoy.
+// maxShares keeps the weights of localities within Envoy's range.
 const maxShares = 10_000
 
 func (f *faults) localities(c *Cluster) {

@@ -2,8 +2,8 @@ package ir
 
 import "github.com/pilot-api/pilot-api/diag"
 
-// EachOrigin visits the objects that the parts of a configuration came from, each
-// as often as a part names it.
+// EachOrigin calls visit with the objects that the parts of a configuration came
+// from, once for each part that names the object.
 func (c *Config) EachOrigin(visit func(diag.Ref)) {
 	for _, cluster := range c.Clusters {
 		cluster.EachOrigin(visit)
@@ -19,10 +19,10 @@ func (c *Config) EachOrigin(visit func(diag.Ref)) {
 	}
 }
 
-// EachOrigin visits the objects that a cluster came from.
+// EachOrigin calls visit with the objects that a cluster came from.
 func (c *Cluster) EachOrigin(visit func(diag.Ref)) { eachOf(c.Origins, visit) }
 
-// EachOrigin visits the objects that the parts of a listener came from.
+// EachOrigin calls visit with the objects that the parts of a listener came from.
 func (l *Listener) EachOrigin(visit func(diag.Ref)) {
 	eachOf(l.Origins, visit)
 	l.HTTP.eachOrigin(visit)
@@ -59,7 +59,8 @@ func (t *RouteTable) eachOrigin(visit func(diag.Ref)) {
 	}
 }
 
-// EachOrigin visits the objects that the routes of a virtual host came from.
+// EachOrigin calls visit with the objects that the routes of a virtual host came
+// from.
 func (h *VirtualHost) EachOrigin(visit func(diag.Ref)) {
 	for _, r := range h.Routes {
 		eachOf(r.Origins, visit)
@@ -72,7 +73,8 @@ func eachOf(origins []diag.Ref, visit func(diag.Ref)) {
 	}
 }
 
-// EachCluster visits the names of the clusters that the route leads to.
+// EachCluster calls visit with the names of the clusters that the route leads to,
+// mirrors included.
 func (r *Route) EachCluster(visit func(name string)) {
 	for _, w := range r.Clusters {
 		visit(w.Name)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Renamed is the virtual host with other names for clusters; itself when it
-// names none of them.
+// Renamed returns the virtual host with its clusters renamed. It returns h itself
+// if no cluster is renamed.
 func (h *VirtualHost) Renamed(names map[string]string) *VirtualHost {
 	routes := each(h.Routes, func(r *Route) *Route { return r.renamed(names) })
 	if sameSlice(routes, h.Routes) {
@@ -31,8 +31,8 @@ func (r *Route) renamed(names map[string]string) *Route {
 	return &out
 }
 
-// Renamed is the listener with other names for clusters; itself when it names
-// none of them.
+// Renamed returns the listener with its clusters renamed. It returns l itself if no
+// cluster is renamed.
 func (l *Listener) Renamed(names map[string]string) *Listener {
 	tcp := l.TCP.renamed(names)
 	chains := each(l.Chains, func(c *FilterChain) *FilterChain { return c.renamed(names) })

@@ -7,9 +7,9 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Secret is what TLS shows or verifies by, under the name by which listeners and
-// clusters refer to it, so that it can change without them: a certificate with its
-// key, or authorities. Its text has neither.
+// Secret holds a certificate with its key, or authorities, for TLS. Listeners and
+// clusters refer to it by name, so that it can change without them. Its String
+// shows neither.
 type Secret struct {
 	Name           string
 	Certificate    string
@@ -19,10 +19,11 @@ type Secret struct {
 	Origins []diag.Ref
 }
 
-// String says what it is.
+// String returns the kind and name, without contents.
 func (s *Secret) String() string { return "secret " + s.Name }
 
-// SecretNames are what the configuration refers to, each once, sorted.
+// SecretNames returns the names that the configuration refers to, each once,
+// sorted.
 func (c *Config) SecretNames() []string {
 	var names []string
 	add := func(all ...string) {
@@ -47,8 +48,9 @@ func (c *Config) SecretNames() []string {
 	return slices.Compact(names)
 }
 
-// EachUser visits the objects that a secret came from, and those of the listeners and
-// clusters that refer to it, each as often as it is named.
+// EachUser calls visit with the objects that a secret came from, and those of the
+// listeners and clusters that refer to it. It visits an object as often as it is
+// named.
 func (c *Config) EachUser(s *Secret, visit func(diag.Ref)) {
 	eachOf(s.Origins, visit)
 	for _, l := range c.Listeners {
@@ -82,15 +84,15 @@ func (t *ServerTLS) secretNames() []string {
 	return names
 }
 
-// UsesSecrets reports whether certificates come under names, and not from files.
+// UsesSecrets reports whether certificates come from Secrets instead of files.
 func (t *ServerTLS) UsesSecrets() bool {
 	return slices.ContainsFunc(t.secretNames(), func(name string) bool { return name != "" })
 }
 
-// UsesSecrets is that of ServerTLS.
+// UsesSecrets reports whether certificates come from Secrets instead of files.
 func (t *ClientTLS) UsesSecrets() bool {
 	return t != nil && (t.SecretName != "" || t.CASecretName != "")
 }
 
-// Verifies reports whether authorities vouch for endpoints.
+// Verifies reports whether authorities verify endpoints.
 func (t *ClientTLS) Verifies() bool { return t.CAFile != "" || t.CASecretName != "" }

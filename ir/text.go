@@ -12,11 +12,10 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// String is the configuration as YAML, the same for equal configurations, for
-// tests, problems and people; no program reads it. What is not set is left out,
-// and what may be a secret is Hidden: keys and certificates that are no names of
-// files, and the values of headers and query parameters by whose name they let
-// somebody in.
+// String returns the configuration as YAML, for tests, problems and people. It is
+// the same for equal configurations. No program reads it. Unset fields are left
+// out. Possible secrets are Hidden: keys and certificates that are not file names,
+// and the values of headers and query parameters whose names suggest a credential.
 func (c *Config) String() string { return inLines(c) }
 
 // The parts of a Config have the same form.
@@ -26,18 +25,18 @@ func (h *VirtualHost) String() string { return inLines(h) }
 func (r *Route) String() string       { return inLines(r) }
 func (c *Cluster) String() string     { return inLines(c) }
 
-// Values stand in one line, so that no message shows what String hides.
+// Values are printed in one line, so that no message shows what String hides.
 func (h Header) String() string      { return inOneLine(h) }
 func (h HeaderMatch) String() string { return inOneLine(h) }
 func (q QueryMatch) String() string  { return inOneLine(q) }
 
-// Hidden stands in a text for what may be a secret.
+// Hidden replaces a possible secret in a text.
 const Hidden = "(hidden)"
 
 func inLines(part any) string {
 	text, err := yaml.Marshal(tree(reflect.ValueOf(part)))
 	if err != nil {
-		panic(err) // Of texts, numbers, lists and maps there is a text.
+		panic(err) // Strings, numbers, lists and maps always encode.
 	}
 	return string(text)
 }
@@ -50,7 +49,7 @@ func inOneLine(part any) string {
 	return string(text)
 }
 
-// tree is a part as maps, lists and plain values.
+// tree converts a part to maps, lists and plain values.
 func tree(v reflect.Value) any {
 	switch part := v.Interface().(type) {
 	case time.Duration:
@@ -107,7 +106,8 @@ func isCredential(field reflect.StructField) bool {
 	return credentialField.MatchString(field.Name) && field.Name != "EndpointKey"
 }
 
-// isBearer reports whether a part has the name of a credential, and so its value.
+// isBearer reports whether a part has the name of a credential, so that its value
+// is one.
 func isBearer(v reflect.Value) bool {
 	switch part := v.Interface().(type) {
 	case Header:
@@ -122,7 +122,7 @@ func isBearer(v reflect.Value) bool {
 
 func isText(t reflect.Type) bool {
 	switch t.Kind() {
-	case reflect.String, reflect.Uint8: // Bytes are a text, too.
+	case reflect.String, reflect.Uint8: // bytes are text, too
 		return true
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		return isText(t.Elem())
@@ -130,8 +130,8 @@ func isText(t reflect.Type) bool {
 	return false
 }
 
-// Shown is the value of a header or query parameter as messages may show it:
-// Hidden where the name is one of those that let somebody in.
+// Shown returns the value of a header or query parameter as messages may show it:
+// Hidden if the name suggests a credential.
 func Shown(name, value string) string {
 	if credentialName.MatchString(name) {
 		return Hidden

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Validate tells whether a Config keeps the promises of this package: every
-// name refers to something, names are unique, of alternatives exactly one is
-// set, numbers are in range. The error joins everything found, each with the
-// place. A valid Config is one that the back-ends spell without Envoy refusing
-// the answer; what one Envoy version cannot say is not judged here.
+// Validate checks the promises of this package: every name refers to something,
+// names are unique, exactly one of several alternatives is set, numbers are in
+// range. The error joins all violations, each with its place. Back-ends encode a
+// valid Config so that Envoy accepts it. Validate does not check what a certain
+// Envoy version cannot express.
 func Validate(c *Config) error {
 	var errs []error
 	if c.Delay <= 0 || c.RouteDelay <= 0 {
@@ -33,7 +33,7 @@ var (
 	errControl  = errors.New("must have no control characters")
 )
 
-// faults are what is wrong with one part.
+// faults collects what is wrong with one part.
 type faults []error
 
 func (f *faults) require(ok bool, format string, args ...any) {
@@ -109,7 +109,7 @@ func (f *faults) hosts(c *Cluster) {
 	}
 }
 
-// checkListener judges all but the routes and chains.
+// checkListener checks everything but the routes and chains.
 func (k *closer) checkListener(l *Listener) error {
 	var f faults
 	f.require(validPort(l.Port), "port must be 1 to 65535")
@@ -175,7 +175,7 @@ func (k *closer) knows(f *faults, at, cluster string) {
 	f.require(k.clusters(cluster), "%smust name one of the clusters, found %q", at, cluster)
 }
 
-// isSocket: a path has at most 107 bytes in an address of a socket.
+// isSocket reports whether path is valid in a socket address: at most 107 bytes.
 func isSocket(path string) bool {
 	return len(path) > 1 && len(path) <= 107 && (path[0] == '/' || path[0] == '@') && !strings.ContainsRune(path, 0)
 }

@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// maxWeight is what the weights of a route sum to at most: Envoy counts no
-// further.
+// maxWeight is the maximum sum of a route's weights in Envoy.
 const maxWeight = math.MaxUint32
 
-// maxGRPCStatus is the last one, UNAUTHENTICATED.
+// maxGRPCStatus is the last gRPC status, UNAUTHENTICATED.
 const maxGRPCStatus = 16
 
-// checkRoute judges all but the match.
+// checkRoute checks everything but the match.
 func (k *closer) checkRoute(r *Route) error {
 	var f faults
 	f.require(count(r.Redirect != nil, r.Response != nil, len(r.Clusters) > 0) == 1,
@@ -72,8 +71,8 @@ func (f *faults) redirect(r Redirect) {
 	f.require(r.Port == 0 || validPort(r.Port), "port must be 1 to 65535, found %d", r.Port)
 }
 
-// closeMatch is the match without the conditions that cannot be, and what is
-// wrong with them: it takes no fewer requests.
+// closeMatch returns the match without its invalid conditions, and an error that
+// describes them. The result matches at least the same requests.
 func closeMatch(m Match) (Match, error) {
 	var f faults
 	out := Match{Path: m.Path, Prefix: m.Prefix, Regex: m.Regex, IgnoreCase: m.IgnoreCase}
@@ -86,7 +85,7 @@ func closeMatch(m Match) (Match, error) {
 	return out, f.err()
 }
 
-// sound are the conditions that can be.
+// sound returns the valid conditions.
 func sound[T any](f *faults, conditions []T, check func(T) error) []T {
 	if !slices.ContainsFunc(conditions, func(c T) bool { return check(c) != nil }) {
 		return conditions

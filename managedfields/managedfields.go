@@ -1,8 +1,8 @@
-// Package managedfields keeps who owns which field of an object, and merges what
-// somebody applies into it: the server-side apply of Kubernetes, by its own
-// library, over types that are made of the kinds' JSON Schemas.
+// Package managedfields tracks which manager owns which field of an object, and
+// merges applied parts into it: the server-side apply of Kubernetes, by its own
+// library, with types that are derived from the JSON Schemas of the kinds.
 //
-// Owners are kept since an object was first applied
+// Owners are tracked after an object was first applied
 // (docs/decisions/026-server-side-apply.md). All functions are pure, and safe for
 // concurrent use.
 package managedfields
@@ -22,20 +22,22 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// MaxManagers bounds the owners of one object; what they own takes at most
-// schema.MaxOwnersBytes. Of those that do not apply, the library keeps ten.
+// MaxManagers is the maximum number of owners of one object. Their entries together
+// have at most schema.MaxOwnersBytes bytes. The library keeps ten owners that do
+// not apply.
 const MaxManagers = 64
 
-// ErrTooMany is why somebody cannot become an owner.
+// ErrTooMany means that an object cannot have a further owner.
 var ErrTooMany = fmt.Errorf("an object can have %d field managers, whose managedFields are %d bytes long together", MaxManagers, schema.MaxOwnersBytes)
 
-// Misfit is why a part can be merged into no object: an entry of a list that several
-// may write at is there twice, or lacks what it is known by.
+// Misfit means that a part can be merged into no object: an entry of a list with
+// several writers is there twice, or lacks its key.
 type Misfit struct{ Field, Message string }
 
 func (m *Misfit) Error() string { return m.Field + ": " + m.Message }
 
-// misfitOf reads one out of the library's words, the first if there are several.
+// misfitOf parses the library's error text, and takes the first misfit if there are
+// several.
 func misfitOf(err error) *Misfit {
 	words := strings.TrimSpace(strings.TrimPrefix(err.Error(), "errors:"))
 	words, _, _ = strings.Cut(words, "\n")
@@ -43,9 +45,10 @@ func misfitOf(err error) *Misfit {
 	return &Misfit{field, message}
 }
 
-// Apply is the text of an object after a manager has applied a part of it; current
-// is nil where there is none. A conflict is an apierrors.StatusError; see Misfit and
-// ErrTooMany for what else it can be. The text is yet to be decoded and validated.
+// Apply returns the text of an object after a manager has applied a part to it;
+// current is nil for a new object. A conflict is an apierrors.StatusError; other
+// errors may be a Misfit or ErrTooMany. The caller must still decode and validate
+// the text.
 func Apply(current *schema.Object, part *schema.Part, manager string, force bool) ([]byte, error) {
 	live, err := generic(current, part.Kind)
 	if err != nil {
@@ -68,9 +71,9 @@ func Apply(current *schema.Object, part *schema.Part, manager string, force bool
 	return json.Marshal(next.Object)
 }
 
-// Updated are the owners after a manager has put next in the place of current:
-// those that next itself names, or else those of current, and the manager of what
-// changes. There are none as long as nobody has applied the object.
+// Updated returns the owners after a manager has replaced current by next: the
+// owners that next itself names, or else those of current, and the manager as the
+// owner of the changes. There are none until the object is first applied.
 func Updated(current, next *schema.Object, manager string) []metav1.ManagedFieldsEntry {
 	before := current.Meta.ManagedFields
 	if len(before) == 0 && len(next.Meta.ManagedFields) == 0 {
@@ -86,8 +89,8 @@ func Updated(current, next *schema.Object, manager string) []metav1.ManagedField
 	return appliers(after)
 }
 
-// Given are the owners that an object names itself: nil if they are not such as
-// this package makes.
+// Given returns the owners that an object names itself, or nil if this package
+// could not have produced them.
 func Given(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	if len(entries) == 0 || !fits(entries) || managedfields.ValidateManagedFields(entries) != nil {
 		return nil
@@ -111,7 +114,7 @@ func updated(current, next *schema.Object, manager string) ([]metav1.ManagedFiel
 	return done.(*unstructured.Unstructured).GetManagedFields(), nil
 }
 
-// appliers are the owners that have applied, if that is few enough.
+// appliers returns the owners that have applied, or nil if they are too many.
 func appliers(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	for _, e := range entries {
@@ -130,13 +133,13 @@ func fits(entries []metav1.ManagedFieldsEntry) bool {
 	return err == nil && len(text) <= schema.MaxOwnersBytes
 }
 
-// version stands behind the name of a program: kubectl/v1.37.2.
+// version matches the version behind the name of a program: kubectl/v1.37.2.
 var version = regexp.MustCompile(`/v?\d[^/]*$`)
 
-// Manager is the name of a program as a field manager.
+// Manager returns the name of a program as a field manager.
 func Manager(program string) string { return version.ReplaceAllString(program, "") }
 
-// generic is an object as the library knows it, an empty one for none.
+// generic returns an object in the library's form, an empty one for nil.
 func generic(o *schema.Object, kind *schema.Kind) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": kind.APIVersion(), "kind": kind.Kind}}
 	if o == nil {

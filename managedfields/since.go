@@ -10,8 +10,8 @@ import (
 )
 
 // Version is a state of an object, nil for none or an unknown one, and the change
-// that made it so. Created says that there was none before; Program is "" where
-// nobody knows who it was.
+// that led to it. Created says that there was no object before. Program is "" if it
+// is not known.
 type Version struct {
 	Object  *schema.Object
 	Created bool
@@ -19,12 +19,12 @@ type Version struct {
 	Time    time.Time
 }
 
-// beforeFirstApply is what Kubernetes calls the owner of fields of which nobody
-// knows who wrote them.
+// beforeFirstApply is Kubernetes's owner of fields whose writer is not known.
 const beforeFirstApply = "before-first-apply"
 
-// Since is an object with the owners that it would have if they had been kept from
-// the begin, as far as its past is known, the oldest version first.
+// Since returns the object with the owners that it would have if they had always
+// been tracked, as far as its past is known. The oldest version comes first in
+// past.
 func Since(past []Version, current *schema.Object) (*schema.Object, error) {
 	if len(current.Meta.ManagedFields) > 0 {
 		return current, nil
@@ -38,7 +38,7 @@ func Since(past []Version, current *schema.Object) (*schema.Object, error) {
 			continue
 		}
 		if v.Object.Revision() > current.Revision() {
-			break // It was changed meanwhile.
+			break // It has changed since.
 		}
 		if owners, err = followed(owners, before, v); err != nil {
 			return nil, err
@@ -50,7 +50,7 @@ func Since(past []Version, current *schema.Object) (*schema.Object, error) {
 	return current.WithMeta(meta)
 }
 
-// followed are the owners after one change.
+// followed returns the owners after one change.
 func followed(owners []metav1.ManagedFieldsEntry, before *schema.Object, v Version) ([]metav1.ManagedFieldsEntry, error) {
 	manager := Manager(v.Program)
 	if manager == "" || before == nil && !v.Created {
@@ -74,7 +74,7 @@ func followed(owners []metav1.ManagedFieldsEntry, before *schema.Object, v Versi
 	return dated(done.(*unstructured.Unstructured).GetManagedFields(), begin, v.Time), nil
 }
 
-// dated are owners in which what was written since begin is of another time.
+// dated changes the time of the owners whose entries were written since begin.
 func dated(owners []metav1.ManagedFieldsEntry, begin, at time.Time) []metav1.ManagedFieldsEntry {
 	for i := range owners {
 		if written := owners[i].Time; written != nil && !written.Time.Before(begin) && !at.IsZero() {

@@ -14,14 +14,15 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// tracker is the library's manager of a kind, over the types that it reads it by.
+// tracker is the library's manager of a kind, with the types that it reads the kind
+// by.
 type tracker struct {
 	*managedfields.FieldManager
 	types managedfields.TypeConverter
 }
 
-// trackers are there for each kind. The schemas are part of the program, so one that
-// the library does not take is a panic.
+// trackers has one for each kind. The schemas are part of the program, so it panics
+// if the library rejects one.
 var trackers = sync.OnceValue(func() map[*schema.Kind]tracker {
 	out := map[*schema.Kind]tracker{}
 	for _, kind := range schema.Kinds() {
@@ -52,8 +53,8 @@ func newTracker(kind *schema.Kind) (tracker, error) {
 	return tracker{manager, types}, err
 }
 
-// oneVersion is what the library asks of a scheme, for kinds that have one version
-// and no defaults.
+// oneVersion implements what the library needs of a scheme, for kinds that have one
+// version and no defaults.
 type oneVersion struct{}
 
 func (oneVersion) Convert(_, _, _ any) error { return nil }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// matchesEmpty reports whether an expression takes the empty text. Both ends of that
-// text are in one place, and no word begins or ends there.
+// matchesEmpty reports whether an expression matches the empty text. Both ends of
+// that text are at the same place, and no word begins or ends there.
 func matchesEmpty(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpNoWordBoundary,

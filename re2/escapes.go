@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxClasses is how many classes of Unicode characters, such as \pL, an expression
-// may have. Each is up to 712 ranges, whatever Envoy makes of it.
+// maxClasses is the maximum number of classes of Unicode characters, such as \pL,
+// in an expression. Each has up to 712 ranges, whatever Envoy makes of it.
 const maxClasses = 8
 
-// checkEscapes finds what Go reads after a backslash and RE2 does not, and classes
-// beyond maxClasses. It passes over what Go does not read: the parser says what
-// is wrong there, and reads nothing behind it.
+// checkEscapes rejects escapes that Go reads and RE2 does not, and more than
+// maxClasses classes. It ignores escapes that Go does not read: the parser reports
+// them, and reads nothing after them.
 func checkEscapes(expr string) error {
 	classes := 0
 	for {
@@ -55,8 +55,8 @@ func checkEscapes(expr string) error {
 	}
 }
 
-// argument is what stands in braces, or else the first character; n is the length
-// of it all. It is empty where the expression ends before it does.
+// argument returns the text in braces, or else the first character, and the length
+// n of all of it. name is empty if the expression ends too early.
 func argument(text string) (name string, n int) {
 	if inner, braced := strings.CutPrefix(text, "{"); braced {
 		name, _, closed := strings.Cut(inner, "}")
@@ -69,7 +69,7 @@ func argument(text string) (name string, n int) {
 	return text[:n], n
 }
 
-// octal reads up to three digits.
+// octal reads up to three octal digits.
 func octal(text string) uint64 {
 	n := 0
 	for n < 3 && n < len(text) && '0' <= text[n] && text[n] <= '7' {
@@ -79,7 +79,7 @@ func octal(text string) uint64 {
 	return code
 }
 
-// hasClass reports whether RE2 has a class of characters of this name. Go has
+// hasClass reports whether RE2 has a class of characters with this name. Go has
 // more: aliases (Letter), any case (greek), and three of its own.
 func hasClass(name string) bool {
 	switch name {

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxFolded is how many characters the ranges of an expression without case may have
-// together. Envoy reads bytes and does not care, but whoever reads such an
-// expression in whole characters looks for the other cases of each.
+// maxFolded is the maximum number of characters in all ranges of a case-insensitive
+// expression. Envoy reads bytes and is not affected, but a program that reads the
+// expression as characters looks for the other cases of each.
 const maxFolded = 1 << 16
 
-// checkRanges finds ranges that are beyond maxFolded. It counts too many characters
-// rather than too few: a hyphen that makes no range counts as one.
+// checkRanges rejects ranges with more than maxFolded characters. It may count too
+// many characters, not too few: a hyphen that makes no range counts as one.
 func checkRanges(expr string) error {
 	if !strings.Contains(expr, "(?") || !strings.Contains(expr, "i") {
 		return nil
@@ -21,7 +21,7 @@ func checkRanges(expr string) error {
 	before := rune(0)
 	for at, r := range expr {
 		if r == '-' {
-			// Escapes reach no further than checkEscapes allows.
+			// checkEscapes limits the ranges that escapes can make.
 			if last, _ := utf8.DecodeRuneInString(expr[at+1:]); last > before {
 				characters += int(last - before)
 			}

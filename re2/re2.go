@@ -1,8 +1,7 @@
-// Package re2 knows which regular expressions today's Envoy takes. Envoy gives
-// them to RE2 byte by byte (its Latin-1 mode) and bounds the size of the
-// program that comes out; Go's own package regexp is nearly RE2, but newer and
-// for whole characters. An Envoy refuses a whole route table for one expression
-// that it does not take.
+// Package re2 checks which regular expressions a current Envoy accepts. Envoy gives
+// them to RE2 byte by byte (its Latin-1 mode) and limits the size of the compiled
+// program. Go's package regexp is nearly RE2, but is newer and reads characters. An
+// Envoy rejects a whole route table for one expression that it does not accept.
 package re2
 
 import (
@@ -13,37 +12,37 @@ import (
 	"unicode/utf8"
 )
 
-// EnvoyProgram is the size of a program, in RE2's instructions, that an Envoy
-// takes when it was started with our bootstrap. Envoy's own bound is 100;
+// EnvoyProgram is the maximum size of a program, in RE2's instructions, for an
+// Envoy that was started with our bootstrap. Envoy's default is 100;
 // [a-z0-9-]{1,63} alone is over 200.
 const EnvoyProgram = 10_000
 
-// MaxProgram is the size taken here. It is counted on Go's reading of the
+// MaxProgram is the maximum size accepted here. It is counted on Go's parse of the
 // expression, which joins alternatives that RE2 keeps apart, so it leaves room.
 const MaxProgram = EnvoyProgram / 2
 
-// maxLength bounds the work of reading an expression. Every character that
-// means something is an instruction at least, but for those of a class.
+// maxLength limits the work of parsing an expression, in bytes. Every significant
+// character is at least one instruction, except those of a class.
 const maxLength = 4 * EnvoyProgram
 
-// Check is nil for an expression that every Envoy takes. It parses the expression
-// at most once, and only if a scan finds no more classes and ranges of Unicode than
-// the bounds of this package allow: a class such as \pL has hundreds of ranges for
+// Check returns nil for an expression that every Envoy accepts. It parses the
+// expression at most once, and only if a scan finds no more Unicode classes and
+// ranges than this package allows: a class such as \pL has hundreds of ranges for
 // three bytes of text.
 func Check(expr string) error {
 	_, err := parse(expr)
 	return err
 }
 
-// MatchesEmpty reports whether the empty text is all that an expression needs. An
-// expression that Check refuses is an error.
+// MatchesEmpty reports whether an expression matches the empty text. It returns an
+// error for an expression that Check rejects.
 func MatchesEmpty(expr string) (bool, error) {
 	parsed, err := parse(expr)
 	return err == nil && matchesEmpty(parsed), err
 }
 
-// Groups is how many groups of an expression a substitution can refer to. An
-// expression that Check refuses is an error.
+// Groups returns how many groups of an expression a substitution can refer to. It
+// returns an error for an expression that Check rejects.
 func Groups(expr string) (int, error) {
 	parsed, err := parse(expr)
 	if err != nil {
@@ -52,7 +51,7 @@ func Groups(expr string) (int, error) {
 	return parsed.MaxCap(), nil
 }
 
-// parse reads an expression as Envoy does, byte by byte.
+// parse parses an expression as Envoy does, byte by byte.
 func parse(expr string) (*syntax.Regexp, error) {
 	if len(expr) > maxLength {
 		return nil, fmt.Errorf("longer than %d bytes, the most allowed", maxLength)
@@ -89,7 +88,8 @@ func parseError(err error) error {
 	return errors.New(of.Code.String())
 }
 
-// bytewise is the expression as Envoy reads it: each byte a character.
+// bytewise returns the expression as Envoy reads it, with each byte as one
+// character.
 func bytewise(expr string) string {
 	var out strings.Builder
 	for i := range len(expr) {
@@ -98,7 +98,7 @@ func bytewise(expr string) string {
 	return out.String()
 }
 
-// whole undoes bytewise.
+// whole reverses bytewise.
 func whole(bytewise string) string {
 	out := make([]byte, 0, len(bytewise))
 	for _, r := range bytewise {

@@ -5,15 +5,15 @@ import (
 	"unicode"
 )
 
-// fixedSize is what every program has: the search for a beginning, the match
-// and the failure.
+// fixedSize is the size that every program has: the search for a beginning, the
+// match and the failure.
 const fixedSize = 5
 
-// loop is what a repetition without end adds at most.
+// loop is the most that an unbounded repetition adds.
 const loop = 4
 
-// programSize is about the number of instructions that RE2 makes of an
-// expression, more often too large than too small.
+// programSize estimates the number of instructions that RE2 makes of an expression.
+// It is more often too large than too small.
 func programSize(re *syntax.Regexp) int { return fixedSize + instructions(re) }
 
 func instructions(re *syntax.Regexp) int {
@@ -43,7 +43,8 @@ func instructions(re *syntax.Regexp) int {
 	}
 }
 
-// literal: a letter that is compared without case may be two bytes.
+// literal counts instructions. A letter that is compared without case may be two
+// bytes.
 func literal(re *syntax.Regexp) int {
 	if re.Flags&syntax.FoldCase != 0 {
 		return 2 * len(re.Rune)
@@ -51,7 +52,7 @@ func literal(re *syntax.Regexp) int {
 	return len(re.Rune)
 }
 
-// ranges counts those that a byte can be in.
+// ranges counts the ranges that a byte can be in.
 func ranges(bounds []rune) int {
 	n := 0
 	for i := 0; i < len(bounds); i += 2 {
@@ -62,8 +63,8 @@ func ranges(bounds []rune) int {
 	return max(n, 1)
 }
 
-// repeated writes out every time, each optional one with a branch. Go bounds
-// what repetitions of repetitions come to, so this does not overflow.
+// repeated writes out every repetition, each optional one with a branch. Go limits
+// nested repetitions, so this does not overflow.
 func repeated(n, least, most int) int {
 	if most < 0 {
 		return max(least, 1)*n + loop

@@ -6,10 +6,10 @@ import (
 	networking "istio.io/api/networking/v1alpha3"
 )
 
-// canonical gives a typed spec the one spelling of what can be written in
-// several. Host names are in lower case and have no final dot: both upper case
-// and the dot are read, as in Istio, and mean nothing, but Envoy, DNS and all
-// code that looks a host up must agree.
+// canonical rewrites values of a typed spec that can be written in several ways to
+// one form. Host names become lower case without a final dot. Upper case and the
+// dot are accepted, as in Istio, and mean nothing, but Envoy, DNS and all code that
+// looks up a host must agree.
 func canonical(spec any) {
 	switch s := spec.(type) {
 	case *networking.ServiceEntry:
@@ -35,7 +35,7 @@ func canonical(spec any) {
 	}
 }
 
-// lowerAddress leaves the path of a socket as it is.
+// lowerAddress does not change the path of a socket.
 func lowerAddress(w *networking.WorkloadEntry) {
 	if w != nil && !strings.HasPrefix(w.Address, unixPrefix) {
 		w.Address = strings.ToLower(w.Address)
@@ -82,16 +82,16 @@ func nameAll(hosts []string) {
 	}
 }
 
-// hostName is the one spelling of a host or wildcard, perhaps after a namespace
-// and a slash.
+// hostName returns the canonical form of a host or wildcard, optionally after a
+// namespace and a slash.
 func hostName(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
-// anyValue is what Istio reads a regex for a header that must be absent as
-// meaning: no expression, but any value.
+// anyValue, as a regex for a header that must be absent, means any value in Istio.
+// It is not an expression.
 const anyValue = "*"
 
-// absentWithAnyValue makes the condition of such a regex what it means, that
-// the header is there.
+// absentWithAnyValue replaces such a regex by the condition that the header is
+// present.
 func absentWithAnyValue(s *networking.VirtualService) {
 	for _, r := range s.Http {
 		for _, m := range r.GetMatch() {

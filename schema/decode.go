@@ -6,10 +6,10 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// DefaultNamespace is where an object goes when nobody says otherwise.
+// DefaultNamespace is the namespace of objects that name none.
 const DefaultNamespace = "default"
 
-// CheckNamespace tells why a text cannot be the name of a namespace.
+// CheckNamespace returns an error if a text cannot be the name of a namespace.
 func CheckNamespace(name string) error {
 	if rule := formats["dns-label"]; !rule.ok(name) {
 		return fmt.Errorf("the namespace %q must be %s", name, rule.want)
@@ -17,27 +17,27 @@ func CheckNamespace(name string) error {
 	return nil
 }
 
-// Options for Decode.
+// Options are options for Decode.
 type Options struct {
-	// File is named in the positions of problems; "" for a request body.
+	// File is the file name in the positions of problems; "" for a request body.
 	File string
 	// Namespace is given to objects whose metadata names none; "" means
 	// DefaultNamespace.
 	Namespace string
-	// Counted says that the text has no more values than it may: nobody wrote it,
-	// and who made it has seen to that (Outgrown).
+	// Counted says that the limit on the number of values need not be checked: the
+	// text was generated, and its generator has checked the limit (Outgrown).
 	Counted bool
-	// Known are the Violations of the stored object that the text is to replace.
-	// If the text breaks no other rules, they are warnings.
+	// Known are the Violations of the stored object that the text is to replace. If
+	// the text breaks no other rules, they become warnings.
 	Known diag.List
 }
 
-// Decode reads exactly one object from a YAML or JSON text and validates it:
-// syntax, structure, meaning. A text that begins with { may be either. The object is
-// nil when the list holds an error; warnings may come with an object. An empty
-// text, or more than one document, is an error. Names in the proto spelling
-// (simple_cb) are read and written back in lower camel case (simpleCb); a
-// status, which clients send back, is dropped.
+// Decode reads exactly one object from a YAML or JSON text and validates its
+// syntax, structure and meaning. A text that begins with { may be either. The
+// object is nil if the list holds an error; warnings may come with an object. An
+// empty text, or more than one document, is an error. Proto names (simple_cb) are
+// accepted and written back in lower camel case (simpleCb). Decode drops a status,
+// which clients send back.
 func Decode(text []byte, opts Options) (*Object, diag.List) {
 	if o, warnings := decodeWritten(text, opts); o != nil {
 		return o, warnings
@@ -45,7 +45,7 @@ func Decode(text []byte, opts Options) (*Object, diag.List) {
 	return decodeAny(text, opts)
 }
 
-// decodeAny reads whatever can be read, and says what is wrong with the rest.
+// decodeAny reads any text, and reports what is wrong with it.
 func decodeAny(text []byte, opts Options) (*Object, diag.List) {
 	doc, list := single(text, opts)
 	if list != nil {
@@ -59,10 +59,10 @@ func decodeAny(text []byte, opts Options) (*Object, diag.List) {
 	return t.object(t.value, "", opts.Namespace)
 }
 
-// Validate checks an object that was built by hand or by a patch, as strictly
-// as Decode does. The proto spelling is not read here: the object is what is
-// written. An object that Decode made passes at once: its warnings are known to
-// whoever called Decode.
+// Validate checks an object that was built in code or by a patch, as strictly as
+// Decode does. It does not accept proto names: the object must be in the written
+// form. It returns nil at once for an object that Decode made, because the caller
+// of Decode has its warnings.
 func Validate(o *Object) diag.List {
 	if o.decoded == o || o.isWritten() {
 		return nil
@@ -70,7 +70,7 @@ func Validate(o *Object) diag.List {
 	return o.complaints()
 }
 
-// complaints is all that is wrong with an object.
+// complaints returns all problems of an object.
 func (o *Object) complaints() diag.List {
 	doc := Document{Text: o.Written()}
 	if list := doc.tooLong(false); list != nil {
@@ -94,7 +94,7 @@ func (o *Object) complaints() diag.List {
 	return readable(list)
 }
 
-// object reads one object of the tree; at is where in the document it is.
+// object reads one object of the tree; at is its place in the document.
 func (t *tree) object(v any, at, namespace string) (*Object, diag.List) {
 	d := candidate{keep: len(t.known) > 0}
 	top, ok := v.(map[string]any)
@@ -121,7 +121,7 @@ func (t *tree) object(v any, at, namespace string) (*Object, diag.List) {
 	return o, list
 }
 
-// tell is what was found wrong with an object, with its place.
+// tell returns the problems of an object with their positions.
 func (t *tree) tell(at string, d *candidate) diag.List {
 	list := d.finish()
 	for i := range list {

@@ -8,28 +8,28 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// DestinationPolicy is the spec of the kind of that name: how connections to
-// a service, or to one version of it, are balanced and limited.
+// DestinationPolicy is the spec of the kind DestinationPolicy. It says how
+// connections to a service, or to one version of it, are balanced and limited.
 type DestinationPolicy struct {
 	// Destination with labels means exactly the version that routes name by
 	// the same labels.
 	Destination *IstioService `json:"destination"`
-	// Source, when set, limits the policy to callers that bear its labels.
+	// Source, if set, limits the policy to callers with its labels.
 	Source         *IstioService   `json:"source"`
 	LoadBalancing  *LoadBalancing  `json:"loadBalancing"`
 	CircuitBreaker *CircuitBreaker `json:"circuitBreaker"`
 }
 
-// LoadBalancing names the way of choosing an instance.
+// LoadBalancing names the way to choose an instance.
 type LoadBalancing struct {
-	// Name is ROUND_ROBIN, LEAST_CONN or RANDOM; nil when only an ignored
-	// custom policy is given.
+	// Name is ROUND_ROBIN, LEAST_CONN or RANDOM; nil if only an ignored custom
+	// policy is given.
 	Name *string `json:"name"`
-	// Custom is ignored; it is here so that its presence is seen.
+	// Custom is ignored. The field only records its presence.
 	Custom *struct{} `json:"custom"`
 }
 
-// CircuitBreaker limits what is sent to a service.
+// CircuitBreaker limits the load on a service.
 type CircuitBreaker struct {
 	SimpleCB *SimpleCircuitBreaker `json:"simpleCb"`
 }
@@ -86,8 +86,8 @@ func checkDestinationPolicy(d *DestinationPolicy) diag.List {
 	return p.list
 }
 
-// Pilot took the two durations to decide whether outlier detection is
-// configured at all, and it compared with whole seconds.
+// circuitBreaker checks the limits. Pilot used the two durations to decide whether
+// outlier detection is configured at all, and compared whole seconds.
 func (p *problems) circuitBreaker(field string, cb *SimpleCircuitBreaker) {
 	for name, d := range map[string]metav1.Duration{
 		".sleepWindow": cb.SleepWindow, ".httpDetectionInterval": cb.HTTPDetectionInterval,

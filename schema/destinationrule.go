@@ -36,7 +36,8 @@ func subsetsText(r *networking.DestinationRule) string {
 	return strings.Join(names, ",")
 }
 
-// The rules are those of Istio's reference page and of its admission check.
+// checkDestinationRule applies the rules of Istio's reference page and of its
+// admission check.
 func checkDestinationRule(r *networking.DestinationRule) diag.List {
 	var p problems
 	p.trafficPolicy("spec.trafficPolicy", r.TrafficPolicy, nil)

@@ -10,16 +10,16 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Document is one document of a file: its text and the line it starts at.
+// Document is one document of a file: its text and the line where it starts.
 type Document struct {
 	Text []byte
 	File string
 	Line int // of the first line of Text, from 1
 }
 
-// Split cuts a text into its YAML documents (a JSON text is one document).
-// Empty documents, and those of comments only, are left out. It does not parse
-// further than it must.
+// Split cuts a text into its YAML documents. A JSON text is one document. Empty
+// documents, and those of comments only, are left out. Split parses no more than
+// necessary.
 func Split(text []byte, file string) []Document {
 	var docs []Document
 	start, line := 0, 1
@@ -36,7 +36,7 @@ func Split(text []byte, file string) []Document {
 		}
 		if marker := text[at:next]; isMarker(marker) {
 			add(at)
-			// What stands behind the marker belongs to the document.
+			// The text behind the marker belongs to the document.
 			if start, from = at, line; isBlank(marker[3:]) {
 				start, from = next, line+1
 			}
@@ -47,7 +47,7 @@ func Split(text []byte, file string) []Document {
 	return docs
 }
 
-// isMarker tells the lines that end a document, wherever they stand.
+// isMarker reports whether a line ends a document, wherever it occurs.
 func isMarker(line []byte) bool {
 	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
 		return false
@@ -55,7 +55,8 @@ func isMarker(line []byte) bool {
 	return len(line) == 3 || strings.IndexByte(" \t\r\n", line[3]) >= 0
 }
 
-// isBlank tells a text without content: spaces, comments, directives.
+// isBlank reports whether a text has no content except spaces, comments and
+// directives.
 func isBlank(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimLeft(bytes.TrimPrefix(line, []byte("\ufeff")), " \t\r\n")
@@ -66,7 +67,7 @@ func isBlank(text []byte) bool {
 	return true
 }
 
-// single finds the one document in a text.
+// single returns the one document in a text.
 func single(text []byte, opts Options) (Document, diag.List) {
 	whole := Document{Text: text, File: opts.File, Line: 1}
 	if list := whole.tooLong(opts.Counted); list != nil {
@@ -84,12 +85,11 @@ func single(text []byte, opts Options) (Document, diag.List) {
 }
 
 // Objects decodes a document, as Decode does with namespace as the default
-// namespace, and unpacks a "kind: List" into its items. Positions count from
-// the start of the file. Objects that are good are returned beside the
-// problems of those that are not. After a hundred errors no more items of a List are
-// read, and the last problem says so. MaxTextBytes holds for each object; how
-// long a List may be is for the caller to say. The error is ctx's: then nothing is
-// returned beside it.
+// namespace, and unpacks a "kind: List" into its items. Positions count from the
+// start of the file. Valid objects are returned beside the problems of invalid
+// ones. After a hundred errors Objects reads no more items of a List, and the last
+// problem says so. MaxTextBytes applies to each object; the caller limits the
+// length of a List. The error is ctx's; then the other results are nil.
 func (d Document) Objects(ctx context.Context, namespace string) ([]*Object, diag.List, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -109,7 +109,7 @@ func (d Document) Objects(ctx context.Context, namespace string) ([]*Object, dia
 	return t.items(ctx, items, list, namespace)
 }
 
-// items reads the objects of a List, and adds to the problems of its text.
+// items decodes the objects of a List, and appends their problems to list.
 func (t *tree) items(ctx context.Context, items []any, list diag.List, namespace string) ([]*Object, diag.List, error) {
 	var objects []*Object
 	errs := 0
@@ -130,7 +130,7 @@ func (t *tree) items(ctx context.Context, items []any, list diag.List, namespace
 	return objects, list, nil
 }
 
-// unreadItems says that a List has more items than are read of it.
+// unreadItems reports that a List has items that were not read.
 func (t *tree) unreadItems(next, all int) diag.Problem {
 	p := diag.Problem{
 		Severity: diag.Error, Reason: diag.FieldInvalid, Code: diag.CodeOf(diag.FieldInvalid), Field: "items",
@@ -140,7 +140,7 @@ func (t *tree) unreadItems(next, all int) diag.Problem {
 	return p
 }
 
-// listItems are the items of a List, or of a RouteRuleList and the like.
+// listItems returns the items of a List, or of a RouteRuleList and the like.
 func listItems(v any) ([]any, bool) {
 	top, _ := v.(map[string]any)
 	name, _ := top["kind"].(string)

@@ -12,8 +12,8 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// candidate is an object between the tree that was read and the Object that is
-// built, with all that is found wrong with it.
+// candidate is an object on its way from the parsed tree to the Object, with all
+// problems found in it.
 type candidate struct {
 	problems
 	top   map[string]any
@@ -21,8 +21,8 @@ type candidate struct {
 	meta  metav1.ObjectMeta
 	spec  json.RawMessage
 	typed any
-	// keep says that an object may come of it although it breaks rules, and so
-	// nothing of it may be lost.
+	// keep says that an object may result although it breaks rules, so that nothing
+	// of it may be lost.
 	keep bool
 }
 
@@ -40,7 +40,7 @@ func (d *candidate) normalise(namespace string) {
 
 func namespaceOr(given string) string { return cmp.Or(given, DefaultNamespace) }
 
-// spell walks the object as far as its schema is known.
+// spell normalizes the object as far as its schema is known.
 func (d *candidate) spell(rewrite bool) {
 	sp := normalizer{problems: &d.problems, rewrite: rewrite, keep: d.keep}
 	sp.value(compiled()["object"], d.top)
@@ -52,7 +52,7 @@ func (d *candidate) spell(rewrite bool) {
 }
 
 func (d *candidate) check() {
-	// What the rest should be hangs on the kind.
+	// The remaining checks depend on the kind.
 	if !d.checkKind() {
 		return
 	}
@@ -63,11 +63,11 @@ func (d *candidate) check() {
 	}
 }
 
-// checkKind finds the kind, and tells a name that is none.
+// checkKind finds the kind, and reports an unknown one.
 func (d *candidate) checkKind() bool {
 	name, given := d.top["kind"].(string)
 	if !given {
-		return true // Which is for the structure to tell.
+		return true // The structure check reports it.
 	}
 	kind, ok := KindByName(name)
 	if !ok {
@@ -126,7 +126,7 @@ func (d *candidate) checkSpec(tree map[string]any) {
 		d.typed, err = d.kind.spec.decode(d.spec)
 	}
 	if whole != nil {
-		d.spec = whole // With what is broken; what was decoded is without it.
+		d.spec = whole // Includes the broken parts, which the decoded spec lacks.
 	}
 	if err != nil {
 		if len(broken) == 0 {
@@ -137,8 +137,8 @@ func (d *candidate) checkSpec(tree map[string]any) {
 	d.checkMeaning(broken)
 }
 
-// checkMeaning holds the typed spec against the kind's own rules, without what
-// follows from what was pruned.
+// checkMeaning applies the kind's own rules to the typed spec. It skips problems
+// that may result from pruning.
 func (d *candidate) checkMeaning(broken diag.List) {
 	for _, p := range append(d.kind.check(d.typed), d.exportedTwice()...) {
 		if !follows(p, broken) {
@@ -150,8 +150,8 @@ func (d *candidate) checkMeaning(broken diag.List) {
 	}
 }
 
-// prune takes away the nearest field around something that is broken, so that
-// the rest can be looked at as well.
+// prune removes the nearest field around something that is broken, so that the rest
+// can be checked.
 func prune(top map[string]any, steps []string) {
 	var around map[string]any
 	var name string
@@ -169,8 +169,8 @@ func prune(top map[string]any, steps []string) {
 	delete(around, name)
 }
 
-// follows tells a problem that may be nothing but the absence of what was
-// pruned. Too much of something never comes from that.
+// follows reports whether a problem may be only the result of pruning. A surplus is
+// never such a result.
 func follows(p diag.Problem, broken diag.List) bool {
 	tooMuch := p.Reason == diag.FieldForbidden || p.Reason == diag.FieldNotSupported || p.Reason == diag.FieldDuplicate
 	return slices.ContainsFunc(broken, func(b diag.Problem) bool {
@@ -194,7 +194,7 @@ func (d *candidate) ref() diag.Ref {
 	return diag.Ref{Kind: kind, Namespace: namespace, Name: name}
 }
 
-// finish is every problem once, in order of field.
+// finish returns every problem once, in order of field.
 func (d *candidate) finish() diag.List {
 	seen := map[diag.Problem]bool{}
 	list := slices.DeleteFunc(d.list, func(p diag.Problem) bool {
@@ -209,14 +209,14 @@ func (d *candidate) finish() diag.List {
 	return list
 }
 
-// What stands at the end of a list that was cut.
+// The last messages of a list that was cut.
 const (
 	moreErrors   = "there are more problems than are listed here"
 	moreWarnings = "there are more warnings than are listed here"
 )
 
-// readable is no more of a list than a person can read, and the first warning of each
-// further code. What refuses the object is not left out for what does not.
+// readable limits a list to as much as a person can read, plus the first warning of
+// each further code. Errors take precedence over warnings.
 func readable(list diag.List) diag.List {
 	if len(list) <= mostProblems {
 		return list
@@ -257,12 +257,12 @@ func (d *candidate) build() (*Object, error) {
 		return nil, fmt.Errorf("the object is %d bytes long when written as JSON; %d are allowed", size, MaxObjectBytes)
 	}
 	if d.list.Err() != nil {
-		return o, nil // What it breaks is known.
+		return o, nil // The rules that it breaks are known.
 	}
 	return o.passed(d.typed), nil
 }
 
-// passed marks an object that was checked just now.
+// passed marks an object that was just checked.
 func (o *Object) passed(typed any) *Object {
 	o.typed, o.decoded = typedAs(o.Kind, typed), o
 	return o

@@ -8,20 +8,20 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// EgressRule is the spec of the kind of that name: hosts outside the mesh
-// that callers inside it may reach.
+// EgressRule is the spec of the kind EgressRule: hosts outside the mesh that
+// callers inside it may reach.
 type EgressRule struct {
-	// Destination has nothing but Service.
+	// Destination may have only Service.
 	Destination *IstioService `json:"destination"`
 	Ports       []EgressPort  `json:"ports"`
-	// UseEgressProxy is refused by validation when true.
+	// UseEgressProxy must not be true; validation rejects it.
 	UseEgressProxy bool `json:"useEgressProxy"`
 }
 
-// EgressPort is one port of the hosts outside.
+// EgressPort is one port of the external hosts.
 type EgressPort struct {
 	Port int32 `json:"port"`
-	// Protocol is written in any case: http, http2, grpc, https, tcp, mongo.
+	// Protocol is, in any case, http, http2, grpc, https, tcp or mongo.
 	Protocol string `json:"protocol"`
 }
 

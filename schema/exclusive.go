@@ -7,9 +7,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// exclusiveKeyword is a keyword of our own in the JSON Schemas: groups of
-// fields of which at most one may be given. The standard has several ways to
-// say so, and none that an error message can be made of.
+// exclusiveKeyword is this project's keyword in the JSON Schemas for groups of
+// fields of which at most one may be given. The standard ways to express this do
+// not yield a usable error message.
 const exclusiveKeyword = "exclusive"
 
 type exclusive [][]string
@@ -40,7 +40,7 @@ func (exclusiveCompiler) Compile(_ jsonschema.CompilerContext, schema map[string
 	return out, nil
 }
 
-// Validate finds that there is a violation; excluded says which.
+// Validate reports that there is a violation; excluded says which.
 func (e exclusive) Validate(ctx jsonschema.ValidationContext, value any) error {
 	v, _ := value.(map[string]any)
 	for _, group := range e {

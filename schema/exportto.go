@@ -7,7 +7,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// exportTo checks the one list that all networking kinds have, spec.exportTo.
+// exportTo checks spec.exportTo, which all networking kinds have.
 func (p *problems) exportTo(namespaces []string) {
 	seen := map[string]int{}
 	for i, namespace := range namespaces {
@@ -21,7 +21,7 @@ func (p *problems) exportTo(namespaces []string) {
 	}
 }
 
-// exportToSomeone is for the kinds that make no sense unseen.
+// exportToSomeone checks the list for kinds that have no use if nobody sees them.
 func (p *problems) exportToSomeone(namespaces []string) {
 	p.exportTo(namespaces)
 	if at := slices.Index(namespaces, "~"); at >= 0 {
@@ -29,7 +29,8 @@ func (p *problems) exportToSomeone(namespaces []string) {
 	}
 }
 
-// exportedTwice finds the own namespace by name beside the dot.
+// exportedTwice reports an exportTo with both the dot and the name of the object's
+// own namespace.
 func (d *candidate) exportedTwice() diag.List {
 	spec, ok := d.typed.(interface{ GetExportTo() []string })
 	if !ok {

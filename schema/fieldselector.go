@@ -9,19 +9,19 @@ import (
 	operator "k8s.io/apimachinery/pkg/selection"
 )
 
-// FieldSelector is conditions on the fields of an object, which must all hold.
+// FieldSelector is a list of conditions on the fields of an object. All must hold.
 type FieldSelector []FieldCondition
 
-// FieldCondition holds for an object that has the value there, be it among others,
-// and one with Not for an object that does not.
+// FieldCondition holds for an object that has the value in the field, possibly
+// among others. With Not it holds for the other objects.
 type FieldCondition struct {
 	SelectableField
 	Value string
 	Not   bool
 }
 
-// ParseFieldSelector reads one, such as metadata.name!=a,spec.hosts=reviews, for
-// objects of a kind, and nil stands for all kinds.
+// ParseFieldSelector parses a selector such as metadata.name!=a,spec.hosts=reviews
+// for objects of a kind; nil stands for all kinds.
 func ParseFieldSelector(k *Kind, text string) (FieldSelector, error) {
 	parsed, err := fields.ParseSelector(text)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s FieldSelector) Matches(o *Object) bool {
 	return true
 }
 
-// Exact is the value that a field must have, or "".
+// Exact returns the value that a field must have, or "".
 func (s FieldSelector) Exact(field string) string {
 	for _, c := range s {
 		if c.Name == field && !c.Not {

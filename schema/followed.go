@@ -14,17 +14,19 @@ import (
 	"github.com/pilot-api/pilot-api/re2"
 )
 
-// What can be followed of an object, for those who warn and those who compile.
+// This file says what can be followed of an object, for the code that warns and the
+// code that compiles.
 
-// IsClaim tells a condition on the claim of a token from one on a header.
+// IsClaim reports whether a condition is on the claim of a token instead of a
+// header.
 func IsClaim(header string) bool { return strings.HasPrefix(header, "@") }
 
-// AnyText is an expression for whatever value, and so a question for presence.
+// AnyText is an expression that matches any value, and so asks only for presence.
 const AnyText = ".*"
 
-// FitsEmpty reports whether the empty value fulfils a condition that does not ask
-// for presence alone. That a header is not so cannot be asked: Envoy does not
-// tell the empty value from none.
+// FitsEmpty reports whether the empty value meets a condition that asks for more
+// than presence. Such a condition cannot be inverted for a header: Envoy does not
+// distinguish an empty value from an absent one.
 func FitsEmpty(m *networking.StringMatch) bool {
 	switch kind := m.GetMatchType().(type) {
 	case *networking.StringMatch_Exact:
@@ -36,8 +38,8 @@ func FitsEmpty(m *networking.StringMatch) bool {
 	return false
 }
 
-// Redirects reports whether a redirect leads elsewhere, with a status that Envoy
-// has.
+// Redirects reports whether a redirect changes the URL, with a status that Envoy
+// supports.
 func Redirects(r *networking.HTTPRedirect) bool {
 	switch r.GetRedirectCode() {
 	case 0, http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -49,14 +51,14 @@ func Redirects(r *networking.HTTPRedirect) bool {
 		ToPortOfRequest(r)
 }
 
-// ToPortOfRequest reports whether a redirect goes to the port that was called.
-// Without, it goes to that of the scheme.
+// ToPortOfRequest reports whether a redirect keeps the port of the request.
+// Otherwise it uses the default port of the scheme.
 func ToPortOfRequest(r *networking.HTTPRedirect) bool {
 	return r.GetRedirectPort() != nil && r.GetPort() == 0 && r.GetDerivePort() == networking.HTTPRedirect_FROM_REQUEST_PORT
 }
 
-// Rewrites reports whether an expression, and what takes the place of its
-// matches, are RE2's: a backslash stands before a group or another backslash.
+// Rewrites reports whether an expression and its substitution are valid for RE2. In
+// the substitution a backslash must precede a group number or another backslash.
 func Rewrites(r *networking.RegexRewrite) bool {
 	groups, err := re2.Groups(r.GetMatch())
 	if err != nil {
@@ -75,30 +77,30 @@ func Rewrites(r *networking.RegexRewrite) bool {
 	return true
 }
 
-// RevokesUnverified reports whether settings have a list of revoked certificates,
-// and verify none.
+// RevokesUnverified reports whether settings have a list of revoked certificates
+// but verify none.
 func RevokesUnverified(t *networking.ClientTLSSettings) bool {
 	own := t.GetMode() == networking.ClientTLSSettings_SIMPLE || t.GetMode() == networking.ClientTLSSettings_MUTUAL
 	return own && t.GetCaCrl() != "" && t.GetInsecureSkipVerify().GetValue()
 }
 
-// FollowsServerTLS reports whether a gateway can ask of its clients all that it
-// is told to.
+// FollowsServerTLS reports whether a gateway can enforce all requirements on its
+// clients.
 func FollowsServerTLS(t *networking.ServerTLSSettings) bool {
 	return (len(t.GetCipherSuites()) == 0 || len(KnownCiphers(t.GetCipherSuites())) > 0) &&
 		!slices.ContainsFunc(t.GetVerifyCertificateSpki(), isNoKeyHash) && !slices.ContainsFunc(t.GetVerifyCertificateHash(), isNoCertificateHash)
 }
 
-// ciphers are those of TLS 1.2 and before that gateways speak, as Istio lists
-// them.
+// ciphers are the ciphers of TLS 1.2 and before that gateways support, as Istio
+// lists them.
 var ciphers = []string{
 	"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
 	"ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305", "ECDHE-ECDSA-AES128-SHA", "ECDHE-RSA-AES128-SHA",
 	"ECDHE-ECDSA-AES256-SHA", "ECDHE-RSA-AES256-SHA", "AES128-GCM-SHA256", "AES256-GCM-SHA384", "AES128-SHA", "AES256-SHA", "DES-CBC3-SHA",
 }
 
-// KnownCiphers are those of a list that gateways speak, each once. A name that
-// they do not know would end the use of all.
+// KnownCiphers returns the supported ciphers of a list, each once. A gateway
+// rejects a list with an unknown name as a whole.
 func KnownCiphers(names []string) []string {
 	var out []string
 	for _, name := range names {
@@ -122,18 +124,20 @@ func isNoCertificateHash(text string) bool {
 	return err != nil || len(sum) != sha256.Size
 }
 
-// IsAddress tells an IP address from other places to listen at.
+// IsAddress reports whether a text is an IP address, not another place to listen
+// at.
 func IsAddress(text string) bool {
 	_, err := netip.ParseAddr(text)
 	return err == nil
 }
 
-// FollowsWay reports whether connections go the way that the policy asks for.
+// FollowsWay reports whether connections are made in the way that the policy asks
+// for.
 func FollowsWay(t *networking.TrafficPolicy) bool {
 	return t.GetTunnel() == nil && t.GetProxyProtocol() == nil
 }
 
-// WarmsUp reports whether new instances get their share little by little.
+// WarmsUp reports whether new instances get their share gradually.
 func WarmsUp(lb *networking.LoadBalancerSettings) bool {
 	if lb.GetConsistentHash() != nil || lb.GetWarmup().GetDuration().AsDuration() <= 0 && lb.GetWarmupDurationSecs().AsDuration() <= 0 {
 		return false
@@ -145,14 +149,14 @@ func WarmsUp(lb *networking.LoadBalancerSettings) bool {
 	return true
 }
 
-// LocalitiesEnabled reports whether it matters where callers and instances are;
-// it does where nothing is said.
+// LocalitiesEnabled reports whether the localities of callers and instances matter.
+// The default is yes.
 func LocalitiesEnabled(l *networking.LocalityLoadBalancerSetting) bool {
 	return l.GetEnabled() == nil || l.GetEnabled().GetValue()
 }
 
-// AsksForLocalities reports whether proxies must know where they are to follow a
-// DestinationRule in a mesh with a setting for those without one.
+// AsksForLocalities reports whether proxies must know their locality to follow a
+// DestinationRule. ofMesh is the mesh's setting for rules without their own.
 func AsksForLocalities(rule *networking.DestinationRule, ofMesh *networking.LocalityLoadBalancerSetting) bool {
 	asks := func(lb *networking.LoadBalancerSettings, o *networking.OutlierDetection) bool {
 		setting := lb.GetLocalityLbSetting()

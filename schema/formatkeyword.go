@@ -7,12 +7,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// formatKeyword is "format" of JSON Schema, which we check ourselves: the library
-// holds a text against its format even if the text is longer than its maxLength, and
-// a format may cost much for each character.
+// formatKeyword is "format" of JSON Schema. This package checks it itself: the
+// library checks the format even of a text that is longer than its maxLength, and a
+// format may be expensive for each character.
 const formatKeyword = "format"
 
-// formatWithin is a format, and the maxLength that stands beside it; -1 for none.
+// formatWithin is a format with the maxLength of the same schema; -1 for none.
 type formatWithin struct {
 	ok   func(string) bool
 	most int
@@ -20,7 +20,7 @@ type formatWithin struct {
 
 type formatCompiler struct{}
 
-// Compile leaves a format that is not ours alone: isFollowed tells of it.
+// Compile ignores formats of others; isFollowed reports them.
 func (formatCompiler) Compile(_ jsonschema.CompilerContext, schema map[string]any) (jsonschema.ExtSchema, error) {
 	name, _ := schema[formatKeyword].(string)
 	f, ours := formats[name]
@@ -38,7 +38,7 @@ func (formatCompiler) Compile(_ jsonschema.CompilerContext, schema map[string]an
 	return out, nil
 }
 
-// Validate has nothing to say of a text that is too long.
+// Validate accepts a text that is too long, which maxLength reports.
 func (f formatWithin) Validate(ctx jsonschema.ValidationContext, value any) error {
 	text, isText := value.(string)
 	if !isText || f.most >= 0 && utf8.RuneCountInString(text) > f.most || f.ok(text) {

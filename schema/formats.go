@@ -12,16 +12,16 @@ import (
 	"github.com/pilot-api/pilot-api/re2"
 )
 
-// A format is a named constraint on a text, for "format" in the JSON Schemas.
+// format is a named constraint on a text, for "format" in the JSON Schemas.
 type format struct {
-	want string // Follows "must be ".
+	want string // follows "must be "
 	ok   func(text string) bool
 }
 
-// The rules for config.istio.io are those of Pilot 0.7.1's own validation,
-// except that what today's Envoy would refuse together with everything beside
-// it is refused here: regular expressions that do not compile, characters that
-// cannot be in a header.
+// formats are all formats by name. The rules for config.istio.io are those of Pilot
+// 0.7.1's own validation. In addition they reject values for which a current Envoy
+// would reject a whole configuration: regular expressions that do not compile,
+// characters that cannot be in a header.
 var formats = map[string]format{
 	"dns-label":        {"1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit", noneWrong(validation.IsDNS1123Label)},
 	"fqdn":             {"a host name in lower case: labels of a-z, 0-9 and -, joined by dots", isFQDN},
@@ -61,7 +61,7 @@ var formats = map[string]format{
 	"name-prefix":      {"up to 248 of a-z, 0-9, - and ., beginning with a letter or digit", isNamePrefix},
 }
 
-// violated says what a format wants instead of the text.
+// violated says what a format requires in place of the text.
 func violated(format, text string) string {
 	message := "must be " + formats[format].want
 	if isRegex(format) {
@@ -75,8 +75,8 @@ func violated(format, text string) string {
 	return message
 }
 
-// isRegex reports whether texts of a format are regular expressions. Each of their
-// schemas has a maxLength.
+// isRegex reports whether texts of a format are regular expressions. Each schema
+// with such a format has a maxLength.
 func isRegex(format string) bool { return format == "re2" || format == "re2-or-any" }
 
 // hasHosts reports whether texts of a format may be host names.
@@ -84,8 +84,8 @@ func hasHosts(format string) bool {
 	return format == "fqdn" || format == "host-or-range" || format == "host-or-address" || format == "workload-address"
 }
 
-// anySpelling is a test of a host in lower case and without a final dot for one
-// that need not be so. The wildcard for all hosts has no such dot.
+// anySpelling turns a test for a canonical host into one that also accepts upper
+// case and a final dot. The wildcard for all hosts may have no such dot.
 func anySpelling(test func(string) bool) func(string) bool {
 	return func(s string) bool {
 		name := hostName(s)
@@ -93,7 +93,7 @@ func anySpelling(test func(string) bool) func(string) bool {
 	}
 }
 
-// anyCase is a test of a text in lower case for one that need not be.
+// anyCase turns a test for a text in lower case into one for any case.
 func anyCase(test func(string) bool) func(string) bool {
 	return func(s string) bool { return test(strings.ToLower(s)) }
 }
@@ -113,7 +113,8 @@ func either(tests ...func(string) bool) func(string) bool {
 	}
 }
 
-// endOfTime is the first duration that no Envoy takes: it counts nanoseconds.
+// endOfTime is the first duration that is too long for every Envoy, which counts
+// nanoseconds.
 const endOfTime = 9_223_372_036 * time.Second
 
 func durationOf(least, unit time.Duration) func(string) bool {
@@ -135,7 +136,7 @@ func isFQDN(s string) bool {
 	return true
 }
 
-// The wildcard is a leading *, *. or *-, or all there is.
+// isWildcardHost accepts a host, *, or a host with a leading *, *. or *-.
 func isWildcardHost(s string) bool {
 	rest, wild := strings.CutPrefix(s, "*")
 	if wild && rest == "" {
@@ -147,7 +148,8 @@ func isWildcardHost(s string) bool {
 	return isFQDN(rest)
 }
 
-// A name without a namespace may be in the old form of a host name.
+// isGatewayName also accepts a name without a namespace in the old form of a host
+// name.
 func isGatewayName(s string) bool {
 	namespace, name, qualified := strings.Cut(s, "/")
 	if !qualified {
@@ -156,8 +158,8 @@ func isGatewayName(s string) bool {
 	return len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Label(name)) == 0
 }
 
-// Short names would mean something else in every namespace, and *-a.b.c is not
-// known to gateways.
+// isGatewayHost rejects short names, which would mean another host in every
+// namespace, and *-a.b.c, which gateways do not support.
 func isGatewayHost(s string) bool {
 	if namespace, host, qualified := strings.Cut(s, "/"); qualified {
 		known := namespace == "." || namespace == "*" || namespace == "~" || len(validation.IsDNS1123Label(namespace)) == 0
@@ -173,9 +175,9 @@ func isEgressHost(s string) bool {
 	return qualified && known && isWildcardHost(strings.ToLower(host))
 }
 
-// isClusterSNI knows the names that proxies of one mesh ask those of another
-// for: outbound_.80_.v1_.reviews.default.svc.cluster.local. Where they may stand
-// is the semantic check's business.
+// isClusterSNI accepts the server names that proxies of one mesh use to reach
+// another: outbound_.80_.v1_.reviews.default.svc.cluster.local. The semantic check
+// says where they may occur.
 func isClusterSNI(s string) bool {
 	parts := strings.SplitN(s[strings.LastIndex(s, "/")+1:], "_.", 4)
 	return len(parts) == 4 && parts[0] == "outbound" && isFQDN(strings.ToLower(parts[3]))
@@ -191,7 +193,7 @@ func isRequestPart(s string) bool {
 	return strings.HasPrefix(s, claimPrefix)
 }
 
-// claimPrefix begins the name of a claim of a token, where a header is named.
+// claimPrefix is the prefix of a token's claim in the place of a header name.
 const claimPrefix = "@request.auth.claims"
 
 func isBase64(s string) bool {
@@ -219,7 +221,7 @@ func isIPv4Range(s string) bool {
 	return err == nil && prefix.Addr().Is4()
 }
 
-// The path is the semantic check's business, which can say more about it.
+// isUnixSocket accepts any path. The semantic check can report more about it.
 func isUnixSocket(s string) bool { return s == "" || strings.HasPrefix(s, unixPrefix) }
 
 func isTime(s string) bool {
@@ -237,5 +239,5 @@ func isExportTo(s string) bool {
 
 func isAnnotationKey(s string) bool { return len(validation.IsQualifiedName(strings.ToLower(s))) == 0 }
 
-// Five random characters will follow.
+// isNamePrefix adds the five random characters that will follow.
 func isNamePrefix(s string) bool { return len(validation.IsDNS1123Subdomain(s+"xxxxx")) == 0 }

@@ -40,7 +40,7 @@ func gatewayPorts(g *networking.Gateway) []string {
 	return parts
 }
 
-// gatewayTLS is "443=SIMPLE" for each server that speaks of TLS.
+// gatewayTLS returns "443=SIMPLE" for each server with TLS settings.
 func gatewayTLS(g *networking.Gateway) string {
 	var parts []string
 	for _, server := range g.Servers {
@@ -67,7 +67,8 @@ func gatewayHosts(g *networking.Gateway) []string {
 	return hosts
 }
 
-// The rules are those of Istio's reference page and of its admission check.
+// checkGateway applies the rules of Istio's reference page and of its admission
+// check.
 func checkGateway(g *networking.Gateway) diag.List {
 	var p problems
 	names, ports := map[string]int{}, map[string]int{}
@@ -102,7 +103,7 @@ func (p *problems) server(field string, s *networking.Server) {
 	}
 }
 
-// noClusterSNI refuses names that only one mesh asks another for.
+// noClusterSNI rejects names that only another mesh asks for.
 func (p *problems) noClusterSNI(field string, hosts []string) {
 	for i, host := range hosts {
 		if isClusterSNI(host) {

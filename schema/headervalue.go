@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/headerformat"
 )
 
-// headerNotes lists what a value may hold.
+// headerNotes describes what a header value may contain.
 func headerNotes() string {
 	return "In values of `headers`, `%%` is a percent sign, and the proxy fills in what stands between single ones: " +
 		"`%REQ(x-user)%` is a header of the request (`%REQ(x-user?:path):20%` takes another one where it is missing, and of that 20 characters), " +
@@ -19,8 +19,8 @@ func headerNotes() string {
 		"Over the v1 API, a route that has one answers 503."
 }
 
-// headerValues holds values to the format that proxies fill in, and hosts to
-// texts without it.
+// headerValues checks that values are in the format that proxies fill in, and that
+// hosts are plain texts.
 func (p *problems) headerValues(field string, h *networking.Headers) {
 	for _, change := range []struct {
 		name   string
@@ -39,8 +39,8 @@ func (p *problems) headerValues(field string, h *networking.Headers) {
 
 var errHostValue = errors.New("must not have a %: the host of a request is written as it stands")
 
-// CheckHeaderValue is why a route cannot write a value to a header. The host of a
-// request is written as it stands.
+// CheckHeaderValue returns an error if a route cannot write a value to a header.
+// The host of a request is written literally.
 func CheckHeaderValue(name, value string) error {
 	if isAuthority(name) && strings.Contains(value, "%") {
 		return errHostValue

@@ -10,32 +10,32 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// HealthCheckAnnotation on a ServiceEntry says how proxies find out which of its
-// instances are alive, in YAML. It has one of http, tcp and grpc:
+// HealthCheckAnnotation is the annotation of a ServiceEntry that says how proxies
+// probe its instances, in YAML. It has one of http, tcp and grpc:
 //
 //	{http: {path: /healthz, host: a.example}, interval: 5s, timeout: 1s, unhealthyThreshold: 2, healthyThreshold: 1}
 //
-// These times and thresholds are the defaults. What is asked by HTTP must answer
-// 200. Ports that do not speak the protocol are asked for a connection alone.
+// These times and thresholds are the defaults. An HTTP probe must be answered with
+// 200. On ports that do not speak the protocol, proxies only connect.
 const HealthCheckAnnotation = "pilot-api/health-check"
 
-// HealthCheck is one that is in order. Of HTTP, TCP and GRPC one is set.
+// HealthCheck is a valid health check. Exactly one of HTTP, TCP and GRPC is set.
 type HealthCheck struct {
 	HTTP *HTTPHealthCheck `json:"http"`
 	TCP  *struct{}        `json:"tcp"`
 	GRPC *GRPCHealthCheck `json:"grpc"`
 
-	// Interval is the time from one question to the next, Timeout that in which
-	// an answer must have come.
+	// Interval is the time between probes, Timeout the time within which an answer
+	// must arrive.
 	Interval metav1.Duration `json:"interval"`
 	Timeout  metav1.Duration `json:"timeout"`
-	// UnhealthyThreshold is after how many failures in a row an instance leaves,
-	// HealthyThreshold after how many answers it is back.
+	// UnhealthyThreshold is the number of failures in a row after which an instance
+	// is left out, HealthyThreshold the number of successes after which it returns.
 	UnhealthyThreshold int `json:"unhealthyThreshold"`
 	HealthyThreshold   int `json:"healthyThreshold"`
 }
 
-// HTTPHealthCheck is a GET.
+// HTTPHealthCheck is a GET request.
 type HTTPHealthCheck struct {
 	Path string `json:"path"`
 	Host string `json:"host"` // "" is the name of the service
@@ -46,8 +46,8 @@ type GRPCHealthCheck struct {
 	Service string `json:"service"`
 }
 
-// ParseHealthCheck reads the value of the annotation. The error says what must
-// be so.
+// ParseHealthCheck parses the value of the annotation. The error says what is
+// required.
 func ParseHealthCheck(text string) (*HealthCheck, error) {
 	out := &HealthCheck{
 		Interval: metav1.Duration{Duration: 5 * time.Second}, Timeout: metav1.Duration{Duration: time.Second},
@@ -87,8 +87,8 @@ func (c *HealthCheck) check() error {
 
 func isThreshold(n int) bool { return n >= 1 && n <= 1000 }
 
-// checkHealthCheck looks at the annotation, which means something on a
-// ServiceEntry alone.
+// checkHealthCheck checks the annotation, which has a meaning only on a
+// ServiceEntry.
 func (d *candidate) checkHealthCheck() {
 	text, given := d.meta.Annotations[HealthCheckAnnotation]
 	if !given {

@@ -7,10 +7,10 @@ import (
 )
 
 // Hosts and wildcards such as *.example.com are compared by their endings.
-// Written backwards, an ending is a beginning, and in a sorted list all texts
-// with one beginning stand together: what follows takes n log n comparisons.
+// Reversed, an ending is a prefix, and texts with one prefix are adjacent in a
+// sorted list. So the functions below need n log n comparisons.
 
-// backwards is a host without its leading star, from its last byte to its first.
+// backwards returns a host without its leading star, with its bytes reversed.
 func backwards(host string) (text string, wildcard bool) {
 	rest, wildcard := strings.CutPrefix(host, "*")
 	reversed := []byte(rest)
@@ -18,11 +18,11 @@ func backwards(host string) (text string, wildcard bool) {
 	return string(reversed), wildcard
 }
 
-// hostSet tells which hosts are within one of its own.
+// hostSet reports which hosts are covered by hosts of the set.
 type hostSet struct {
 	exact map[string]bool
-	// endings of the wildcards, backwards and sorted. None begins with
-	// another one, so that only the last before a host can be its own.
+	// endings of the wildcards, backwards and sorted. None is a prefix of another,
+	// so that only the last one before a host can cover it.
 	endings []string
 }
 
@@ -45,7 +45,7 @@ func newHostSet(hosts []string) hostSet {
 	return s
 }
 
-// covers reports whether all that a host stands for, one of the set stands for.
+// covers reports whether one host of the set covers the given host.
 func (s hostSet) covers(host string) bool {
 	if s.exact[host] {
 		return true
@@ -55,8 +55,8 @@ func (s hostSet) covers(host string) bool {
 	return found || at > 0 && strings.HasPrefix(text, s.endings[at-1])
 }
 
-// firstOverlaps has for each host the least index of a host, perhaps its own,
-// such that there is a name that both stand for.
+// firstOverlaps returns, for each host, the lowest index of a host with which it
+// has a name in common. That may be its own index.
 func firstOverlaps(hosts []string) []int {
 	byHost := make(map[string]*overlap, len(hosts))
 	var all []*overlap
@@ -76,17 +76,17 @@ func firstOverlaps(hosts []string) []int {
 	return out
 }
 
-// overlap is a host with the least indexes of those that it has names in common
-// with.
+// overlap is a host with the lowest indexes of the hosts with which it has names in
+// common.
 type overlap struct {
 	text     string // backwards
 	wildcard bool
-	first    int // where the host stands first
+	first    int // the first index of the host
 	within   int // of the host and those that it covers
 	around   int // of the host and those that cover it
 }
 
-// compare puts a wildcard before all that it covers.
+// compare orders a wildcard before everything that it covers.
 func (o *overlap) compare(other *overlap) int {
 	switch c := cmp.Compare(o.text, other.text); {
 	case c != 0 || o.wildcard == other.wildcard:
@@ -98,7 +98,7 @@ func (o *overlap) compare(other *overlap) int {
 	}
 }
 
-// nest goes through hosts in order, with the wildcards that cover the present
+// nest visits the hosts in order, and keeps the wildcards that cover the current
 // one, widest first.
 func nest(all []*overlap) {
 	var covering []*overlap

@@ -8,8 +8,8 @@ import (
 	networking "istio.io/api/networking/v1alpha3"
 )
 
-// headerChanges refuses changes of what is no header to Envoy. The authority
-// of a request is the exception: it may be written, not removed.
+// headerChanges rejects changes of names that are not headers to Envoy. The
+// authority of a request is an exception: it may be written, not removed.
 func (p *problems) headerChanges(field string, h *networking.Headers) {
 	request, response := h.GetRequest(), h.GetResponse()
 	p.noAuthority(field+".request.remove", request.GetRemove(), true)
@@ -35,7 +35,7 @@ func isAuthority(header string) bool {
 	return strings.EqualFold(header, "host") || header == ":authority"
 }
 
-// authority checks that there is one writer of the host.
+// authority checks that there is only one writer of the host.
 func (p *problems) authority(field string, r *networking.HTTPRoute) {
 	var writers []string
 	if r.GetRewrite().GetAuthority() != "" {

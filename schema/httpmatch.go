@@ -46,7 +46,7 @@ func (p *problems) textMatches(field string, conditions map[string]*networking.S
 	}
 }
 
-// textMatch is for all texts but the path, which may begin with nothing.
+// textMatch is for all texts except the path, whose prefix may be empty.
 func (p *problems) textMatch(field string, m *networking.StringMatch) {
 	if kind, ok := m.GetMatchType().(*networking.StringMatch_Prefix); ok && kind.Prefix == "" {
 		p.invalid(field+".prefix", "must not be empty: leave the condition empty ({}) to ask for presence")
@@ -65,8 +65,8 @@ func (p *problems) regexMatch(field string, m *networking.StringMatch) {
 	p.regexSize(field+".regex", kind.Regex)
 }
 
-// regexSize keeps Istio's bound on what Envoy must compile. The JSON Schema bounds
-// the characters already, before the expression is read.
+// regexSize applies Istio's limit on expressions that Envoy must compile. The JSON
+// Schema limits the characters earlier, before the expression is read.
 func (p *problems) regexSize(field, regex string) {
 	const most = 1024
 	if len(regex) > most {

@@ -10,7 +10,7 @@ import (
 	networking "istio.io/api/networking/v1alpha3"
 )
 
-// What excludes what in a route is the JSON Schema's business.
+// httpRoute leaves it to the JSON Schema to check which fields exclude each other.
 func (p *problems) httpRoute(field string, r *networking.HTTPRoute, forSidecars bool) {
 	if len(r.Route) == 0 && r.Redirect == nil && r.DirectResponse == nil && r.Delegate == nil {
 		p.required(field+".route", "must be given, or else redirect, directResponse or delegate")
@@ -93,7 +93,8 @@ func (p *problems) rewrittenPath(field string, r *networking.HTTPRoute) {
 	}
 }
 
-// retryConditions are those that Envoy knows, for HTTP and then for gRPC.
+// retryConditions are the conditions that Envoy supports, for HTTP and then for
+// gRPC.
 var retryConditions = []string{
 	"5xx", "gateway-error", "reset", "reset-before-request", "connect-failure", "envoy-ratelimited", "retriable-4xx",
 	"refused-stream", "retriable-status-codes", "retriable-headers", "http3-post-connect-failure",
@@ -118,14 +119,14 @@ func (p *problems) httpRetries(field string, r *networking.HTTPRetry) {
 	}
 }
 
-// grpcStatuses are the names of the codes of gRPC, which count from 0.
+// grpcStatuses are the names of the gRPC status codes, from 0.
 var grpcStatuses = []string{
 	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
 	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
 	"INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-// GRPCStatus is the number of a status by its name.
+// GRPCStatus returns the number of a status by its name.
 func GRPCStatus(name string) (int, bool) {
 	at := slices.Index(grpcStatuses, name)
 	return at, at >= 0
@@ -176,7 +177,8 @@ func (p *problems) httpAbort(field string, a *networking.HTTPFaultInjection_Abor
 	p.share(field+".percentage", a.Percentage)
 }
 
-// share refuses what Envoy, which counts in millionths, would round to nothing.
+// share rejects percentages that Envoy, which counts in millionths, would round to
+// 0.
 func (p *problems) share(field string, percent *networking.Percent) {
 	const least = 0.0001
 	if value := percent.GetValue(); value > 0 && value < least {

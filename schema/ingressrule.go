@@ -8,17 +8,17 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// IngressRule is the spec of the kind of that name: requests from outside the
-// mesh that go to a service inside.
+// IngressRule is the spec of the kind IngressRule: requests from outside the mesh
+// that go to a service inside.
 type IngressRule struct {
 	Destination *IstioService `json:"destination"`
-	// DestinationPort and DestinationPortName choose the port of the
-	// service; one of them is set in a rule that has an effect.
+	// DestinationPort and DestinationPortName choose the port of the service. A
+	// rule that has an effect sets one of them.
 	DestinationPort     *int32  `json:"destinationPort"`
 	DestinationPortName *string `json:"destinationPortName"`
-	// TLSSecret, when not empty, moves the rule from port 80 to port 443.
+	// TLSSecret, if not empty, moves the rule from port 80 to port 443.
 	TLSSecret string `json:"tlsSecret"`
-	// Match has an effect for exact authority, and exact or prefix uri.
+	// Match has an effect for an exact authority, and an exact or prefix uri.
 	Match *MatchCondition `json:"match"`
 }
 
@@ -66,8 +66,8 @@ func checkIngressRule(i *IngressRule) diag.List {
 	return p.list
 }
 
-// A match that cannot be followed never refused an IngressRule. So these are
-// warnings.
+// ingressMatch only warns, because a match that cannot be followed was never an
+// error in an IngressRule.
 func (p *problems) ingressMatch(field string, m *MatchCondition) {
 	if m == nil {
 		return

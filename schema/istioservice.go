@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// IstioService refers to a service, or to the part of it that bears labels.
-// Either Name is set, perhaps with Namespace and Domain, or Service alone.
+// IstioService refers to a service, or to its instances with certain labels. Either
+// Name is set, optionally with Namespace and Domain, or Service alone.
 type IstioService struct {
 	// Name is the short name, one DNS label.
 	Name string `json:"name"`
-	// Namespace, when empty, is that of the object that refers.
+	// Namespace, if empty, is that of the referring object.
 	Namespace string `json:"namespace"`
-	// Domain, when empty, is "svc." and the domain of the mesh.
+	// Domain, if empty, is "svc." and the domain of the mesh.
 	Domain string `json:"domain"`
 	// Service is a whole host name, a wildcard or a CIDR.
 	Service string `json:"service"`
-	// Labels, when empty, mean all instances.
+	// Labels, if empty, mean all instances.
 	Labels map[string]string `json:"labels"`
 }
 
-// String is the reference as a person would say it: "reviews",
-// "reviews.prod", "*.google.com", with labels in brackets.
+// String returns the reference in its usual form: "reviews", "reviews.prod",
+// "*.google.com", with labels in brackets.
 func (s *IstioService) String() string {
 	if s == nil {
 		return ""
@@ -37,8 +37,7 @@ func (s *IstioService) String() string {
 	return text
 }
 
-// The well-formedness of each part is the JSON Schema's business; here is how
-// the parts go together.
+// service checks how the parts go together. The JSON Schema checks each part.
 func (p *problems) service(field string, s *IstioService) {
 	switch {
 	case s == nil:

@@ -32,8 +32,9 @@ func (d Document) parseJSON() (*tree, diag.List) {
 	return t, list
 }
 
-// parseJSONOrYAML reads what begins with {, as {kind: RouteRule} does, which is YAML.
-// If it is neither, the mistake is told of what its first name looks like.
+// parseJSONOrYAML reads a text that begins with {, which may be YAML such as {kind:
+// RouteRule}. If it is neither, the error is that of the format that its first name
+// looks like.
 func (d Document) parseJSONOrYAML() (*tree, diag.List) {
 	t, mistake := d.parseJSON()
 	if t != nil || json.Valid(d.Text) {
@@ -46,7 +47,7 @@ func (d Document) parseJSONOrYAML() (*tree, diag.List) {
 	return t, list
 }
 
-// looksLikeJSON reports whether a map begins with a name in quotes, or ends at once.
+// looksLikeJSON reports whether a map begins with a quoted name, or ends at once.
 func looksLikeJSON(text []byte) bool {
 	_, rest, _ := bytes.Cut(text, []byte("{"))
 	rest = bytes.TrimLeft(rest, " \t\r\n")
@@ -56,8 +57,8 @@ func looksLikeJSON(text []byte) bool {
 func (d Document) malformedJSON(err error) diag.List {
 	isSyntax, offset := kjson.SyntaxErrorOffset(err)
 	if !isSyntax {
-		// Of values that nobody wants to be of a type, only a number can fail
-		// to fit. The error has it in its text alone.
+		// Decoding into any fails only for a number that does not fit. Only the
+		// error's text has the number.
 		_, number, _ := strings.Cut(err.Error(), "number ")
 		number, _, _ = strings.Cut(number, " ")
 		return d.malformed(0, 0, fmt.Sprintf("the number %s is too large", number))

@@ -1,26 +1,26 @@
-// Package schema knows the config kinds: their names, their fields, how a
-// text becomes an Object and what is wrong with one that does not. Server and
-// command line compile in this same package, so they can never disagree.
+// Package schema defines the config kinds: their names, their fields, how a text
+// becomes an Object, and what is wrong with an invalid one. The server and the
+// command line use this same package, so that they always agree.
 //
-// Adding a kind touches one Go file (its descriptor, its Go types if they are
-// ours, its semantic checks) and one JSON Schema under jsonschema/.
+// To add a kind, write one Go file (its descriptor, its Go types if they are ours,
+// its semantic checks) and one JSON Schema under jsonschema/.
 //
-// The way of a text: syntax (YAML or JSON, one document) → structure (JSON
-// Schema, strict) → meaning (the kind's own checks). Every step reports all it
-// finds as diag.Problem with field path and, for files, line and column.
+// A text passes three steps: syntax (YAML or JSON, one document), structure (JSON
+// Schema, strict) and meaning (the kind's own checks). Every step reports all its
+// findings as diag.Problem with a field path and, for files, line and column.
 package schema
 
 import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Kind describes one kind of object. Descriptors are made at start-up, listed
-// by Kinds, and never change.
+// Kind describes one kind of object. Descriptors are created at start-up, listed by
+// Kinds, and never change.
 type Kind struct {
 	Group   string // "config.istio.io"
 	Version string // the version served and written, "v1alpha2"
-	// OldVersions were once written by people; they are read with a warning
-	// and written as Version.
+	// OldVersions are versions once in use. They are read with a warning and
+	// written as Version.
 	OldVersions []string
 	Kind        string   // "RouteRule"
 	Plural      string   // "routerules", as in a URL
@@ -29,43 +29,41 @@ type Kind struct {
 	ShortNames  []string // "rr"
 	// Columns are the kind's own columns in tables, between NAME and AGE.
 	Columns []Column
-	// Doc is one paragraph on what the kind is for.
+	// Doc is one paragraph on the purpose of the kind.
 	Doc string
-	// Notes are what the table of fields has no room for; "" for nothing.
+	// Notes are remarks that the table of fields has no room for; "" for none.
 	Notes string
 
 	// selectable are the fields of the spec that a fieldSelector may name.
 	selectable []SelectableField
-	// private are the fields of the spec, directly in it, that are texts which
-	// nobody may read back.
+	// private are the top-level text fields of the spec that cannot be read back.
 	private []string
 	// spec is the type of its specs.
 	spec specType
-	// check does the semantic checks on a typed spec that already passed the
-	// JSON Schema. Field paths start with "spec"; object and position are
-	// filled in by the caller.
+	// check does the semantic checks on a typed spec that already passed the JSON
+	// Schema. Field paths start with "spec". The caller fills in object and
+	// position.
 	check func(spec any) diag.List
-	// limits tells what a typed spec says and no proxy follows, as warnings;
-	// nil when all is followed.
+	// limits warns of what a typed spec says and no proxy follows; nil if
+	// everything is followed.
 	limits func(spec any) diag.List
 }
 
-// Column is one column of a table. Wide columns are only shown when asked.
+// Column is one column of a table. Wide columns are shown only on request.
 type Column struct {
 	Name        string
 	Type        string // OpenAPI type: string, integer, boolean
 	Description string
 	Wide        bool
 	Cell        func(*Object) string
-	// Short is Cell with a list of many entries cut off; nil where there is
-	// no list.
+	// Short is Cell with long lists cut off; nil if the column has no list.
 	Short func(*Object) string
 }
 
-// APIVersion is "group/version".
+// APIVersion returns "group/version".
 func (k *Kind) APIVersion() string { return k.Group + "/" + k.Version }
 
-// Kinds lists all kinds in a fixed order: by group, then by kind name.
+// Kinds returns all kinds in a fixed order: by group, then by kind name.
 func Kinds() []*Kind { return kinds }
 
 // KindByName finds a kind by its exact kind name.

@@ -2,7 +2,7 @@ package schema
 
 import "github.com/pilot-api/pilot-api/diag"
 
-// beyond is the limits of the kind that the spec goes beyond.
+// beyond returns warnings for what the spec says and the kind's limits exclude.
 func (k *Kind) beyond(spec any) diag.List {
 	if k.limits == nil {
 		return nil
@@ -17,7 +17,7 @@ type unmet struct {
 	message string
 }
 
-// notFollowed warns of those that are set.
+// notFollowed warns of the fields that are set.
 func (p *problems) notFollowed(at string, fields []unmet) {
 	for _, f := range fields {
 		if f.set {

@@ -25,8 +25,8 @@ func gatewayLimits(g *networking.Gateway) diag.List {
 	return p.list
 }
 
-// serverTLSLimits: what would let more clients in than was asked for closes the
-// server.
+// serverTLSLimits warns of TLS settings that are not followed. A setting that would
+// admit more clients than requested closes the server.
 func (p *problems) serverTLSLimits(at string, tls *networking.ServerTLSSettings) {
 	const leftOut = "the server is left out: "
 	if tls == nil || !endsTLS(tls) {
@@ -51,7 +51,7 @@ func (p *problems) serverTLSLimits(at string, tls *networking.ServerTLSSettings)
 	})
 }
 
-// endsTLS tells the modes that read what clients say from those that pass it on.
+// endsTLS reports whether the mode terminates TLS instead of passing it through.
 func endsTLS(tls *networking.ServerTLSSettings) bool {
 	return tls.GetMode() != networking.ServerTLSSettings_PASSTHROUGH && tls.GetMode() != networking.ServerTLSSettings_AUTO_PASSTHROUGH
 }

@@ -10,6 +10,6 @@ func routeRuleLimits(r *RouteRule) diag.List {
 	return p.list
 }
 
-// Followed tells whether the match asks for no more than the callers and heads
+// Followed reports whether the match has conditions only on the callers and heads
 // of requests.
 func (m *MatchCondition) Followed() bool { return m == nil || m.TCP == nil && m.UDP == nil }

@@ -29,7 +29,7 @@ func virtualServiceLimits(s *networking.VirtualService) diag.List {
 	return p.list
 }
 
-// closedMatch begins what is said of a condition that cannot be asked.
+// closedMatch begins messages about conditions that cannot be evaluated.
 const closedMatch = "requests that fit the other conditions are answered with 503: "
 
 func (p *problems) matchLimits(at string, m *networking.HTTPMatchRequest) {

@@ -6,15 +6,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Keywords of Kubernetes in the JSON Schemas, for lists that several may write
-// at: a set, or a map whose entries are known by a field each. All other lists are
-// atomic: who applies one applies all of it.
+// Kubernetes keywords in the JSON Schemas, for lists with several writers: a set,
+// or a map whose entries are identified by fields. All other lists are atomic:
+// applying one replaces all of it.
 const (
 	listTypeKeyword = "x-kubernetes-list-type"
 	listKeysKeyword = "x-kubernetes-list-map-keys"
 )
 
-// listType is what they say of one list.
+// listType holds the values of the keywords for one list.
 type listType struct {
 	name string
 	keys []any
@@ -34,16 +34,16 @@ func (listTypeCompiler) Compile(_ jsonschema.CompilerContext, schema map[string]
 	return &listType{given.(string), keys}, nil
 }
 
-// Validate finds nothing: that entries are unique is for the kind's own checks.
+// Validate finds nothing. The kind's own checks require unique entries.
 func (*listType) Validate(jsonschema.ValidationContext, any) error { return nil }
 
-// listTypeOf is nil for what is atomic.
+// listTypeOf returns nil for an atomic list.
 func listTypeOf(s *jsonschema.Schema) *listType {
 	t, _ := s.Extensions[listTypeKeyword].(*listType)
 	return t
 }
 
-// describe puts the keywords into a schema of OpenAPI.
+// describe adds the keywords to an OpenAPI schema.
 func (t *listType) describe(out map[string]any) {
 	if t == nil {
 		return

@@ -46,8 +46,8 @@ func (p *problems) distribution(field string, to map[string]uint32) {
 }
 
 // overlap checks a locality, region/zone/subzone, by itself and against those
-// before it. A star stands at the end, for all that begins like this; so does
-// nothing.
+// before it. A star at the end stands for all localities that begin like this; so
+// does a missing rest.
 func (p *problems) overlap(field, locality string, seen localities) {
 	star := strings.Index(locality, "*")
 	steps := strings.Split(locality, "/")
@@ -60,16 +60,16 @@ func (p *problems) overlap(field, locality string, seen localities) {
 	}
 }
 
-// localities are those given so far and all that they are within, without the
-// star that may end them.
+// localities holds the localities given so far and all that contain them, without a
+// final star.
 type localities map[string]givenLocality
 
 type givenLocality struct {
-	text  string // as it was given
-	whole bool   // not only a part of it
+	text  string // as given
+	whole bool   // not only a container of one
 }
 
-// add takes a locality in, unless it overlaps with one that is there.
+// add adds a locality, unless it overlaps with an existing one.
 func (l localities) add(locality string) (other string, overlaps bool) {
 	own := strings.TrimSuffix(strings.TrimSuffix(locality, "*"), "/")
 	if there, ok := l[own]; ok {
@@ -106,8 +106,8 @@ func (p *problems) failover(field string, f *networking.LocalityLoadBalancerSett
 	}
 }
 
-// ParseLocalities reads the setting of a mesh: what a DestinationRule may have
-// under localityLbSetting. The error says what must be so.
+// ParseLocalities parses the setting of a mesh, which has the fields of a
+// DestinationRule's localityLbSetting. The error says what is required.
 func ParseLocalities(text string) (*networking.LocalityLoadBalancerSetting, error) {
 	out := &networking.LocalityLoadBalancerSetting{}
 	body, err := yaml.YAMLToJSONStrict([]byte(text))
@@ -125,8 +125,8 @@ func ParseLocalities(text string) (*networking.LocalityLoadBalancerSetting, erro
 	return out, nil
 }
 
-// EachLoadBalancer hands over the load balancers that a DestinationRule names, nil
-// among them.
+// EachLoadBalancer calls hand with all load balancers of a DestinationRule,
+// including nil ones.
 func EachLoadBalancer(rule *networking.DestinationRule, hand func(*networking.LoadBalancerSettings)) {
 	of := func(policy *networking.TrafficPolicy) {
 		hand(policy.GetLoadBalancer())

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Lookup finds a kind by any name a person may type: RouteRule, routerule,
+// Lookup finds a kind by any name that a person may type: RouteRule, routerule,
 // routerules, route-rule, route-rules, a short name, any of these followed by
 // ".group" or ".version.group".
 func Lookup(name string) (*Kind, bool) {
@@ -18,7 +18,7 @@ func Lookup(name string) (*Kind, bool) {
 	return nil, false
 }
 
-// names are all names of the kind, in lower case.
+// names returns all names of the kind, in lower case.
 func (k *Kind) names() []string {
 	names := append([]string{k.Singular, k.Plural, k.Dashed}, k.ShortNames...)
 	if first, _, dashed := strings.Cut(k.Dashed, "-"); dashed {

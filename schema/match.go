@@ -9,9 +9,9 @@ import (
 // MatchCondition says which requests a rule is for. An empty one means all.
 type MatchCondition struct {
 	Source *IstioService `json:"source"`
-	// TCP cannot be asked of a request: the rule answers 503.
+	// TCP cannot be evaluated for a request: the rule answers 503.
 	TCP *L4MatchAttributes `json:"tcp"`
-	// UDP is refused by validation.
+	// UDP is rejected by validation.
 	UDP     *L4MatchAttributes `json:"udp"`
 	Request *MatchRequest      `json:"request"`
 }
@@ -35,7 +35,7 @@ type StringMatch struct {
 	Regex  *string `json:"regex"`
 }
 
-// String is "exact:value" and so on.
+// String returns "exact:value" and so on.
 func (m StringMatch) String() string {
 	switch {
 	case m.Exact != nil:
@@ -81,7 +81,8 @@ func (p *problems) match(field string, m *MatchCondition) {
 	}
 }
 
-// That there is at most one is the JSON Schema's business.
+// stringMatch checks the condition. The JSON Schema checks that there is at most
+// one.
 func (p *problems) stringMatch(field, header string, m StringMatch) {
 	none := true
 	for kind, value := range map[string]*string{"exact": m.Exact, "prefix": m.Prefix, "regex": m.Regex} {

@@ -27,7 +27,7 @@ func (d *candidate) checkMeta() {
 	d.checkMeaningOfMeta()
 }
 
-// checkMeaningOfMeta is about what no schema says.
+// checkMeaningOfMeta checks what no schema can express.
 func (d *candidate) checkMeaningOfMeta() {
 	if err := apivalidation.ValidateAnnotationsSize(d.meta.Annotations); err != nil {
 		d.add(diag.Error, diag.FieldTooLong, "metadata.annotations", "", err.Error())

@@ -10,23 +10,22 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// What makes an object Large.
+// The limits above which an object is Large.
 const (
-	// LargeText is the length of a text, in bytes, above which it takes long to
-	// decode.
+	// LargeText is the length of a text, in bytes, above which decoding takes long.
 	LargeText = 16 << 10
-	// largeProduct is the number of parts above which they take long to build.
+	// largeProduct is the number of parts above which building them takes long.
 	largeProduct = 1000
 )
 
-// Large reports whether an object takes long to decode, check or compile, by its own
-// text and lists: some ten milliseconds or more.
+// Large reports whether an object takes long to decode, check or compile, by its
+// own text and lists: about ten milliseconds or more.
 func (o *Object) Large() bool {
 	return len(o.JSON()) > LargeText || o.product().Parts() > largeProduct
 }
 
-// product is what an object comes to by itself. It is empty for kinds whose lists do
-// not multiply, and for an object that cannot be read.
+// product returns the number of parts that an object alone makes. It is empty for
+// kinds whose lists do not multiply, and for an unreadable object.
 func (o *Object) product() Product {
 	spec, err := o.Spec()
 	if err != nil {
@@ -41,19 +40,19 @@ func (o *Object) product() Product {
 	return nil
 }
 
-// What the parts of a ServiceEntry cost for each host at each port.
+// The cost in parts of a ServiceEntry for each host at each port.
 const (
 	partsOfHost    = 8 // its cluster, its virtual host with a route, and their encoded forms
 	partsOfAddress = 4 // domains, or a listener
 )
 
-// MultipliesTo is what a ServiceEntry comes to with so many WorkloadEntries that its
-// selector fits.
+// MultipliesTo returns the product of a ServiceEntry whose selector matches the
+// given number of WorkloadEntries.
 func MultipliesTo(s *networking.ServiceEntry, picked int) Product {
 	return entryProduct(s, len(s.GetEndpoints())+picked)
 }
 
-// MultipliesWithheld is what is left of a ServiceEntry without its endpoints.
+// MultipliesWithheld returns the product of a ServiceEntry without its endpoints.
 func MultipliesWithheld(s *networking.ServiceEntry) Product { return entryProduct(s, 0) }
 
 func entryProduct(s *networking.ServiceEntry, endpoints int) Product {
@@ -71,7 +70,7 @@ func entryProduct(s *networking.ServiceEntry, endpoints int) Product {
 	}
 }
 
-// virtualProduct is what a VirtualService comes to by itself.
+// virtualProduct returns the product of a VirtualService alone.
 func virtualProduct(s *networking.VirtualService) Product {
 	routes := 0
 	for _, r := range s.GetHttp() {
@@ -96,7 +95,8 @@ func virtualProduct(s *networking.VirtualService) Product {
 	}
 }
 
-// httpParts are those of a route: each match has a copy of what the route does.
+// httpParts returns the parts of a route: each match has a copy of what the route
+// does.
 func httpParts(r *networking.HTTPRoute) int {
 	actions := proto.Size(r)
 	for _, m := range r.GetMatch() {
@@ -106,8 +106,8 @@ func httpParts(r *networking.HTTPRoute) int {
 	return max(1, len(r.GetMatch())) * (leads + max(0, actions)/1024)
 }
 
-// within refuses what nobody needs: lists that multiply to more than any object may
-// by default. What depends on other objects is found later.
+// within rejects lists that multiply to more than any object may have by default.
+// Effects of other objects are checked later.
 func (p *problems) within(product Product) {
 	if product.Parts() <= MaxProduct {
 		return

@@ -10,8 +10,9 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// neverFits warns of conditions that no request fulfils, as it comes to routes: a
-// route that refuses requests by them lets all of them through.
+// neverFits warns of conditions that no request meets in the resulting routes. A
+// route that is meant to reject requests by such a condition lets all of them
+// through.
 func (p *problems) neverFits(field string, m *networking.HTTPMatchRequest) {
 	p.never(field+".uri", m.Uri, pathNeverIs)
 	p.never(field+".scheme", m.Scheme, schemeNeverIs)
@@ -29,7 +30,8 @@ func (p *problems) neverFits(field string, m *networking.HTTPMatchRequest) {
 
 const neverFulfilled = "is never fulfilled: "
 
-// never asks of a text, whether it is all or the start of one, why it never is.
+// never calls why with a text, and whether it is only a prefix, and warns if no
+// request can have it.
 func (p *problems) never(field string, m *networking.StringMatch, why func(text string, part bool) string) {
 	var name, text string
 	switch kind := m.GetMatchType().(type) {
@@ -61,7 +63,8 @@ func schemeNeverIs(scheme string, part bool) string {
 	return "a scheme is http or https, in lower case"
 }
 
-// methodNeverIs knows names of methods in lower case; others may be somebody's.
+// methodNeverIs recognizes standard methods in lower case. Other methods may be
+// custom.
 func methodNeverIs(method string, _ bool) string {
 	switch upper := strings.ToUpper(method); {
 	case !headerToken.MatchString(method):
@@ -82,7 +85,7 @@ func valueNeverIs(value string, part bool) string {
 	return ""
 }
 
-// Parameters are compared as they stand in the URL.
+// parameterNeverIs compares parameters as they stand in the URL.
 func parameterNeverIs(text string, _ bool) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '&' || r == '#' }) {
 		return "parameters are compared as they stand in the URL, where a space, &, # and characters beyond ASCII are escaped, such as %20"

@@ -12,44 +12,43 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Key names one object: kind (the Go-style kind name, "RouteRule"), namespace
-// and name. It is comparable.
+// Key identifies one object by kind (the Go-style kind name, "RouteRule"),
+// namespace and name. It is comparable.
 type Key struct {
 	Kind      string
 	Namespace string
 	Name      string
 }
 
-// String is "RouteRule namespace/name".
+// String returns "RouteRule namespace/name".
 func (k Key) String() string { return k.Ref().String() }
 
-// Ref is the same name in the vocabulary of problems.
+// Ref returns the key as a diag.Ref.
 func (k Key) Ref() diag.Ref { return diag.Ref(k) }
 
-// Object is one config object: its kind, its metadata and its spec. An Object
-// is immutable once built and may be shared by any number of goroutines;
-// whoever wants another one makes it with WithMeta or New.
+// Object is one config object: its kind, its metadata and its spec. An Object is
+// immutable once built and may be shared by any number of goroutines. WithMeta and
+// New make a changed one.
 //
-// The whole object is encoded once, by whoever builds it, and those bytes are
-// what is stored, what a GET answers and what every watcher receives. Private
-// fields, which the stored text alone has, are marks in all others. The
-// typed spec is decoded when it is used, and shared as long as somebody has it:
-// also by objects with the same spec under other metadata.
+// The whole object is encoded once, when it is built. The store, a GET and every
+// watcher use those bytes. Private fields are only in the stored text and are
+// replaced by marks elsewhere. The typed spec is decoded on first use, and shared
+// while it is in use, also by objects with the same spec under other metadata.
 type Object struct {
 	Kind *Kind
 	Meta metav1.ObjectMeta
 
-	spec   json.RawMessage // in the written spelling, compact, as it may be shown: a part of raw
+	spec   json.RawMessage // in the written form, compact, as it may be shown: a part of raw
 	raw    []byte          // the whole object as it may be shown, Meta.ResourceVersion included
-	sealed sealed          // nil where all may be shown
+	sealed sealed          // nil if everything may be shown
 	typed  *typedSpec
 	// decoded is this very object if Decode made it, so that Validate need not
-	// look again. A copy of it is another object.
+	// check it again. In a copy it still points to the original.
 	decoded *Object
 }
 
-// An object is written in one order. In its metadata the resourceVersion comes
-// first, so that it can be put in place later.
+// The fixed parts of an encoded object. Its metadata begins with the
+// resourceVersion, so that it can be inserted later.
 const (
 	beforeGroup = `{"apiVersion":"`
 	beforeName  = `","kind":"`
@@ -57,8 +56,8 @@ const (
 	beforeSpec  = `},"spec":`
 )
 
-// New builds an object from its parts. The spec must already be in the
-// written spelling; Decode sees to that. New does not validate.
+// New builds an object from its parts. The spec must already be in the written
+// form, as Decode makes it. New does not validate.
 func New(kind *Kind, meta metav1.ObjectMeta, spec json.RawMessage) (*Object, error) {
 	written, err := json.Marshal(spec)
 	if err != nil {
@@ -67,7 +66,7 @@ func New(kind *Kind, meta metav1.ObjectMeta, spec json.RawMessage) (*Object, err
 	return assemble(kind, meta, func(out []byte) []byte { return append(out, written...) }, len(written))
 }
 
-// assemble writes an object, with a spec of about so many bytes.
+// assemble encodes an object; size is the approximate size of the spec in bytes.
 func assemble(kind *Kind, meta metav1.ObjectMeta, appendSpec func([]byte) []byte, size int) (*Object, error) {
 	if len(kind.private) > 0 {
 		return kind.seal(meta, appendSpec(nil))
@@ -75,7 +74,7 @@ func assemble(kind *Kind, meta metav1.ObjectMeta, appendSpec func([]byte) []byte
 	return write(kind, meta, appendSpec, size)
 }
 
-// write writes one that may be shown.
+// write encodes an object that may be shown.
 func write(kind *Kind, meta metav1.ObjectMeta, appendSpec func([]byte) []byte, size int) (*Object, error) {
 	raw, err := appendHead(make([]byte, 0, size+sizeOfHead(kind, &meta)), kind, &meta)
 	if err != nil {
@@ -86,7 +85,7 @@ func write(kind *Kind, meta metav1.ObjectMeta, appendSpec func([]byte) []byte, s
 	return build(kind, meta, raw[from:len(raw)-1:len(raw)-1], raw), nil
 }
 
-// appendHead is all that comes before the spec.
+// appendHead appends everything before the spec.
 func appendHead(out []byte, kind *Kind, meta *metav1.ObjectMeta) ([]byte, error) {
 	out = append(out, beforeGroup...)
 	out = append(out, kind.Group...)
@@ -100,12 +99,12 @@ func appendHead(out []byte, kind *Kind, meta *metav1.ObjectMeta) ([]byte, error)
 	before := len(out)
 	out, err := appendMeta(out, meta)
 	if len(out) == before && before > from {
-		out = out[:before-1] // No comma where nothing follows.
+		out = out[:before-1] // No comma if nothing follows.
 	}
 	return append(out, beforeSpec...), err
 }
 
-// appendRevision is the resourceVersion as the first member, if there is one.
+// appendRevision appends the resourceVersion as the first member, if there is one.
 func appendRevision(out []byte, resourceVersion string) []byte {
 	if resourceVersion == "" {
 		return out
@@ -114,7 +113,7 @@ func appendRevision(out []byte, resourceVersion string) []byte {
 	return append(appendText(out, resourceVersion), ',')
 }
 
-// sizeOfHead is about what appendHead writes: no less, in most cases.
+// sizeOfHead estimates what appendHead writes. In most cases it is not too low.
 func sizeOfHead(kind *Kind, meta *metav1.ObjectMeta) int {
 	size := 320 + len(kind.Kind) + len(meta.Name) + len(meta.Namespace)
 	for _, texts := range []map[string]string{meta.Labels, meta.Annotations} {
@@ -129,9 +128,9 @@ func build(kind *Kind, meta metav1.ObjectMeta, spec json.RawMessage, raw []byte)
 	return &Object{Kind: kind, Meta: meta, spec: spec, raw: raw, typed: &typedSpec{}}
 }
 
-// Stored rebuilds an object from bytes that New encoded without a
-// resourceVersion (see Encoded), with a checksum or without, and the revision
-// at which they were written. The bytes are copied.
+// Stored rebuilds an object from bytes that New encoded without a resourceVersion
+// (see Encoded), with or without a checksum, and the revision at which they were
+// written. It copies the bytes.
 func Stored(raw []byte, revision int64) (*Object, error) {
 	raw, err := WithoutChecksum(raw)
 	if err != nil {
@@ -144,7 +143,7 @@ func Stored(raw []byte, revision int64) (*Object, error) {
 	return o.AtRevision(revision), nil
 }
 
-// AtRevision is the object as it reads at a revision of the store.
+// AtRevision returns the object as it reads at a revision of the store.
 func (o *Object) AtRevision(revision int64) *Object {
 	before, after := o.aroundRevision()
 	at := &Object{Kind: o.Kind, Meta: o.Meta, sealed: o.sealed, typed: o.typed}
@@ -153,7 +152,7 @@ func (o *Object) AtRevision(revision int64) *Object {
 	at.raw = make([]byte, 0, len(before)+len(field)+len(at.Meta.ResourceVersion)+len(after))
 	at.raw = appendRevision(append(at.raw, before...), at.Meta.ResourceVersion)
 	if after[0] == '}' {
-		at.raw = at.raw[:len(at.raw)-1] // No comma where nothing follows.
+		at.raw = at.raw[:len(at.raw)-1] // No comma if nothing follows.
 	}
 	at.raw = append(at.raw, after...)
 	end := len(at.raw) - 1
@@ -161,9 +160,9 @@ func (o *Object) AtRevision(revision int64) *Object {
 	return at
 }
 
-// Encoded is the text to store: the whole object without its resourceVersion,
-// which is the store's to give. It must not be changed. A store that cannot
-// trust its medium keeps it WithChecksum.
+// Encoded returns the text to store: the whole object without its resourceVersion,
+// which the store assigns. The caller must not change it. A store that cannot trust
+// its medium stores it WithChecksum.
 func (o *Object) Encoded() []byte {
 	before, after := o.aroundRevision()
 	switch {
@@ -175,7 +174,7 @@ func (o *Object) Encoded() []byte {
 	return slices.Concat(before, after)
 }
 
-// IsEncodedAs reports whether a text is Encoded.
+// IsEncodedAs reports whether a text equals Encoded.
 func (o *Object) IsEncodedAs(text []byte) bool {
 	if o.sealed != nil {
 		return bytes.Equal(o.Encoded(), text)
@@ -184,8 +183,8 @@ func (o *Object) IsEncodedAs(text []byte) bool {
 	return len(text) == len(before)+len(after) && bytes.HasPrefix(text, before) && bytes.HasSuffix(text, after)
 }
 
-// aroundRevision are the parts of an object before and behind the
-// resourceVersion, or where it would be.
+// aroundRevision returns the parts of an object before and after the
+// resourceVersion, or the place where it would be.
 func (o *Object) aroundRevision() (before, after []byte) {
 	at := bytes.Index(o.raw, []byte(beforeMeta)) + len(beforeMeta)
 	before, after = o.raw[:at], o.raw[at:]
@@ -199,16 +198,16 @@ func (o *Object) aroundRevision() (before, after []byte) {
 	return before, after
 }
 
-// JSON is the whole object as it goes over the wire, private fields as marks. The
-// slice is shared: it must not be changed.
+// JSON returns the whole object as it is sent, with private fields as marks. The
+// slice is shared: the caller must not change it.
 func (o *Object) JSON() []byte { return o.raw }
 
-// Size is the length of the object as it is written, in bytes, without the
-// metadata that the server adds: what is stored is as large as what was sent.
+// Size returns the length of the object as written, in bytes, without the metadata
+// that the server adds: a stored object has the size of the one that was sent.
 func (o *Object) Size() int {
 	whole := len(o.raw) + len(o.written()) - len(o.spec)
 	if whole <= MaxNewBytes {
-		return whole // No bound is near: a few bytes do not matter.
+		return whole // Far below the limit a few bytes do not matter.
 	}
 	added, err := json.Marshal(metav1.ObjectMeta{
 		ResourceVersion: o.Meta.ResourceVersion, UID: o.Meta.UID, Generation: o.Meta.Generation,
@@ -221,30 +220,29 @@ func (o *Object) Size() int {
 	return whole - (len(added) - len("{}") + len(","))
 }
 
-// SpecJSON is the spec alone, in the written spelling, private fields as marks. It
-// must not be changed.
+// SpecJSON returns the spec alone, in the written form, with private fields as
+// marks. The caller must not change it.
 func (o *Object) SpecJSON() json.RawMessage { return o.spec }
 
-// SameSpec reports whether the specs of two objects are the same values: the
-// order of fields and the spelling of characters say nothing. What is not shown
-// counts as well.
+// SameSpec reports whether the specs of two objects have the same values. The order
+// of fields and the escaping of characters do not matter. Private fields count.
 func (o *Object) SameSpec(other *Object) bool {
 	mine, theirs := o.written(), other.written()
 	return bytes.Equal(mine, theirs) || bytes.Equal(written(mine), written(theirs))
 }
 
-// Spec is the typed spec: *RouteRule, *networking.ServiceEntry and so on. It
-// is shared and must not be changed; an object does not keep it from being
-// collected, so who looks often keeps it, or what it has read there. An error
-// means that the object never passed Decode or Validate.
+// Spec returns the typed spec: *RouteRule, *networking.ServiceEntry and so on. It
+// is shared: the caller must not change it. The object does not keep the decoded
+// spec in memory, so a caller that needs it often should keep it, or the values
+// read from it. An error means that the object never passed Decode or Validate.
 func (o *Object) Spec() (any, error) { return o.typed.get(o.Kind, o.written()) }
 
-// Key names the object.
+// Key returns the key of the object.
 func (o *Object) Key() Key {
 	return Key{Kind: o.Kind.Kind, Namespace: o.Meta.Namespace, Name: o.Meta.Name}
 }
 
-// Revision is the store revision of this version of the object, 0 when it was
+// Revision returns the store revision of this version of the object, 0 if it was
 // never stored.
 func (o *Object) Revision() int64 {
 	n, err := strconv.ParseInt(o.Meta.ResourceVersion, 10, 64)
@@ -254,7 +252,7 @@ func (o *Object) Revision() int64 {
 	return n
 }
 
-// WithMeta is the same kind and spec under other metadata.
+// WithMeta returns an object with the same kind and spec and other metadata.
 func (o *Object) WithMeta(meta metav1.ObjectMeta) (*Object, error) {
 	out, err := assemble(o.Kind, meta, func(out []byte) []byte { return append(out, o.written()...) }, len(o.written()))
 	if err != nil {

@@ -12,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Reading and writing metadata takes encoding/json longer than all the rest of
-// an object. What is read and written here is the same, byte for byte; what is
-// rare is left to it.
+// encoding/json takes longer for the metadata than for all the rest of an object.
+// The code here reads and writes the same, byte for byte, and leaves rare cases to
+// encoding/json.
 
-// meta reads the metadata at a node; ok is false for what encoding/json must
-// look at. The texts share one copy of theirs, and nothing of the whole text.
+// meta reads the metadata at a node; ok is false if encoding/json must read it. Its
+// strings share one copy of the metadata's text and do not keep the whole text in
+// memory.
 func (s *scan) meta(i int32) (meta metav1.ObjectMeta, ok bool) {
 	n := &s.nodes[i]
 	if n.what != '{' {
@@ -92,7 +93,7 @@ func (r *metaReader) integer(i int32) int64 {
 	return v
 }
 
-// time is as metav1.Time reads it.
+// time parses a time as metav1.Time does.
 func (r *metaReader) time(i int32) metav1.Time {
 	at, err := time.Parse(time.RFC3339, r.value(i))
 	r.ok = r.ok && err == nil
@@ -123,8 +124,8 @@ func (r *metaReader) list(i int32) []string {
 	return out
 }
 
-// appendMeta appends the members of metadata but for the resourceVersion, which
-// comes before all others.
+// appendMeta appends the members of metadata except the resourceVersion, which
+// precedes them.
 func appendMeta(out []byte, meta *metav1.ObjectMeta) ([]byte, error) {
 	//lint:ignore SA1019 What is given is written.
 	if meta.SelfLink != "" || len(meta.OwnerReferences) > 0 {
@@ -212,7 +213,7 @@ func (w *metaWriter) texts(name string, values map[string]string) {
 		return
 	}
 	w.name(name)
-	var few [16]string // Most have no more, and so need no memory.
+	var few [16]string // Most maps have no more keys, and so need no allocation.
 	mark := byte('{')
 	keys := slices.AppendSeq(few[:0], maps.Keys(values))
 	slices.Sort(keys)

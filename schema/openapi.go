@@ -7,14 +7,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// OpenAPI is the kind's spec as a schema of OpenAPI 3.0, made of the JSON
-// Schema that validates. It is for reading, as by kubectl explain: what types
-// cannot say stands in the descriptions. The caller owns it.
+// OpenAPI returns the kind's spec as an OpenAPI 3.0 schema, derived from the JSON
+// Schema that validates it. It is for reading, as by kubectl explain: the
+// descriptions say what types cannot express. The caller owns it.
 func (k *Kind) OpenAPI() map[string]any {
 	return openAPI(compiled()[k.Singular])
 }
 
-// statusOpenAPI is Status, which no JSON Schema checks.
+// statusOpenAPI describes Status, which no JSON Schema checks.
 var statusOpenAPI = map[string]any{
 	"type": "object", "description": "How the object stands with the proxies. Computed by the server; what is written here is passed over.",
 	"properties": map[string]any{
@@ -36,7 +36,8 @@ var statusOpenAPI = map[string]any{
 	},
 }
 
-// ObjectOpenAPI is a whole object of the kind, as OpenAPI is its spec.
+// ObjectOpenAPI returns the schema of a whole object of the kind, as OpenAPI does
+// of its spec.
 func (k *Kind) ObjectOpenAPI() map[string]any {
 	return map[string]any{
 		"type":        "object",
@@ -52,7 +53,7 @@ func (k *Kind) ObjectOpenAPI() map[string]any {
 	}
 }
 
-// MetadataOpenAPI is the metadata of every kind, as OpenAPI is its spec.
+// MetadataOpenAPI returns the schema of the metadata of every kind.
 func MetadataOpenAPI() map[string]any {
 	return openAPI(compiled()["object"].Properties["metadata"])
 }
@@ -85,8 +86,8 @@ func openAPI(s *jsonschema.Schema) map[string]any {
 	return out
 }
 
-// openAPIText is a description with the default, which in our schemas is
-// often no value but words.
+// openAPIText returns the description with the default, which in our schemas is
+// often prose instead of a value.
 func openAPIText(s *jsonschema.Schema) string {
 	text := s.Description
 	if s.Default != nil {

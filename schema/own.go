@@ -6,16 +6,16 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Own is what the text of a stored object shows to be wrong with it.
+// Own holds the problems that the text of a stored object alone shows.
 type Own struct {
-	// Warnings are those that Decode has of the text, without their places.
+	// Warnings are the warnings of Decode, without positions.
 	Warnings diag.List
-	// Violations are the rules that the object breaks: see the function of that name.
+	// Violations are the rules that the object breaks: see the function Violations.
 	Violations diag.List
 }
 
-// OwnOf looks at the text of a stored object. One that does not decode has violations
-// alone.
+// OwnOf checks the text of a stored object. A text that does not decode has only
+// violations.
 func OwnOf(o *Object) Own {
 	found, good := o.warnings()
 	if !good {
@@ -26,12 +26,12 @@ func OwnOf(o *Object) Own {
 	}
 	own := Own{Warnings: found.Warnings(), Violations: found.Errors()}
 	if len(own.Violations) > 0 {
-		own.Warnings = append(own.Warnings, o.limits()...) // Which Decode leaves out beside errors.
+		own.Warnings = append(own.Warnings, o.limits()...) // Decode leaves them out if there are errors.
 	}
 	return own
 }
 
-// limits is what the object says and no proxy follows.
+// limits returns what the object says and no proxy follows.
 func (o *Object) limits() diag.List {
 	spec, err := o.Spec()
 	if err != nil {
@@ -44,22 +44,22 @@ func (o *Object) limits() diag.List {
 	return list
 }
 
-// Beside is all that is wrong with a stored object of which some problems are known
-// from elsewhere. What a known problem tells of is told once.
+// Beside returns all problems of a stored object, with problems known from
+// elsewhere in the middle. It reports nothing twice.
 func (w Own) Beside(known diag.List) diag.List {
 	return slices.Concat(w.WarningsBeside(known), known, w.ViolationsBeside(known))
 }
 
-// WarningsBeside are the warnings of which no known problem tells.
+// WarningsBeside returns the warnings that no known problem covers.
 func (w Own) WarningsBeside(known diag.List) diag.List {
 	return slices.DeleteFunc(slices.Clone(w.Warnings), func(own diag.Problem) bool {
 		return slices.ContainsFunc(known, func(p diag.Problem) bool { return tellsOf(p, own) })
 	})
 }
 
-// ViolationsBeside are, as warnings, the violations of which no known problem tells.
-// Whether the object multiplies to too much is left to the budget of the mesh, which is
-// a setting.
+// ViolationsBeside returns, as warnings, the violations that no known problem
+// covers. It omits that the object multiplies to too much, because that depends on
+// the budget, a mesh setting.
 func (w Own) ViolationsBeside(known diag.List) diag.List {
 	var out diag.List
 	for _, v := range w.Violations {
@@ -67,7 +67,7 @@ func (w Own) ViolationsBeside(known diag.List) diag.List {
 			return p.Field == v.Field || within(p.Field, v.Field) || p.Reason == diag.Malformed && within(v.Field, p.Field)
 		})
 		if !told {
-			v.Severity, v.Reason = diag.Warning, diag.NotHonoured // It is stored, and nobody refuses it.
+			v.Severity, v.Reason = diag.Warning, diag.NotHonoured // It is stored, and is not rejected.
 			v.Message += "; an older version stored this, and no new object may have it"
 			out = append(out, v)
 		}
@@ -75,8 +75,7 @@ func (w Own) ViolationsBeside(known diag.List) diag.List {
 	return out
 }
 
-// tellsOf reports whether a problem is about what a warning is about, and takes it no
-// less seriously.
+// tellsOf reports whether a problem covers a warning, and is at least as serious.
 func tellsOf(p, warning diag.Problem) bool {
 	if !p.Unhonoured() && warning.Unhonoured() {
 		return false

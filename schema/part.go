@@ -7,11 +7,11 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Part is some of the fields of an object, as somebody wants them to be.
+// Part is the part of an object that a manager applies.
 type Part struct {
 	Kind *Kind
-	// Fields are those of the object, apiVersion, kind and name included, in the
-	// written form. Private ones are marks, as in what is shown of an object.
+	// Fields are the fields of the object, apiVersion, kind and name included, in
+	// the written form. Private ones are marks, as in the shown object.
 	Fields map[string]any
 
 	private map[string]given
@@ -20,9 +20,9 @@ type Part struct {
 // given is a private field with its mark.
 type given struct{ text, mark string }
 
-// DecodePart reads a part as Decode reads an object, but that nothing must be
-// given except the kind. A name or namespace that it leaves out is that of the
-// target. What the server sets is left out, and managedFields are refused.
+// DecodePart decodes a part as Decode decodes an object, but requires only the
+// kind. A missing name or namespace is that of the target. Fields that the server
+// sets are dropped, and managedFields are rejected.
 func DecodePart(text []byte, target Key) (*Part, diag.List) {
 	doc, list := single(text, Options{})
 	if list != nil {
@@ -51,7 +51,7 @@ func DecodePart(text []byte, target Key) (*Part, diag.List) {
 	return p, d.list
 }
 
-// ofServer are the fields of metadata that nobody can want.
+// ofServer are the fields of metadata that only the server sets.
 var ofServer = []string{"creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}
 
 func (d *candidate) normalisePart(target Key) {
@@ -74,7 +74,7 @@ func (d *candidate) normalisePart(target Key) {
 	}
 }
 
-// checkPart leaves out what can only be said of a whole object.
+// checkPart leaves out checks that need a whole object.
 func (d *candidate) checkPart() {
 	if !d.checkKind() {
 		return
@@ -86,7 +86,7 @@ func (d *candidate) checkPart() {
 	}
 }
 
-// Key names the object.
+// Key returns the key of the object.
 func (p *Part) Key() Key {
 	meta, _ := p.Fields["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
@@ -94,7 +94,7 @@ func (p *Part) Key() Key {
 	return Key{p.Kind.Kind, namespace, name}
 }
 
-// seal puts marks in the place of private fields.
+// seal replaces private fields by marks.
 func (p *Part) seal() {
 	spec, _ := p.Fields["spec"].(map[string]any)
 	key := p.Key()
@@ -106,8 +106,8 @@ func (p *Part) seal() {
 	}
 }
 
-// Reveal puts the private fields of the part back into an object that was made
-// with it.
+// Reveal replaces the marks by the private fields of the part, in an object that
+// was made with it.
 func (p *Part) Reveal(object map[string]any) {
 	spec, _ := object["spec"].(map[string]any)
 	for name, field := range p.private {

@@ -10,21 +10,22 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// places finds lines, columns and members in a document. It goes over each line and
-// each map once, however many places are asked for, and when the first one in it is.
+// places finds lines, columns and members in a document. It scans each line and
+// each map at most once, on first use, however many places are requested.
 type places struct {
 	doc     Document
 	starts  []int                         // of the lines, in bytes
 	columns map[int][]int                 // of a line: where each columnStep-th character begins, in bytes
-	members map[*yaml.Node]map[string]int // of a map: where in its Content a name stands
-	visited int                           // bytes and names that were gone over, for tests
+	members map[*yaml.Node]map[string]int // of a map: the index of each name in its Content
+	visited int                           // bytes and names that were scanned, for tests
 }
 
-// columnStep is how many characters are gone over again to find a column.
+// columnStep is the maximum number of characters that are scanned again to find a
+// column.
 const columnStep = 256
 
-// position turns a line of the document into one of the file, and a column in
-// characters into one in bytes. Both count from 1.
+// position converts a line of the document to a line of the file, and a column in
+// characters to a column in bytes. Both count from 1.
 func (p *places) position(line, column int) *diag.Position {
 	if p.starts == nil {
 		p.indexLines()
@@ -46,7 +47,7 @@ func (p *places) indexLines() {
 	}
 }
 
-// line is the text of a line, which counts from 0.
+// line returns the text of a line, which counts from 0.
 func (p *places) line(line int) []byte {
 	end := len(p.doc.Text)
 	if line+1 < len(p.starts) {
@@ -55,8 +56,8 @@ func (p *places) line(line int) []byte {
 	return p.doc.Text[p.starts[line]:end]
 }
 
-// byteColumn is where a column in characters begins, in bytes. A column behind the end
-// of the line is that end.
+// byteColumn returns the column in bytes of a column in characters. A column beyond
+// the end of the line becomes that end.
 func (p *places) byteColumn(line, column int) int {
 	text := p.line(line)
 	marks := p.marksOf(line, text)
@@ -94,7 +95,7 @@ func (p *places) marksOf(line int, text []byte) []int {
 	return marks
 }
 
-// child finds a member of a map or list, in either spelling of its name.
+// child finds a member of a map or list, by its proto or camel case name.
 func (p *places) child(n *yaml.Node, step string) (name, value *yaml.Node) {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -112,8 +113,8 @@ func (p *places) child(n *yaml.Node, step string) (name, value *yaml.Node) {
 	return nil, nil
 }
 
-// membersOf is where the names of a map stand, as they are written and in lower camel
-// case. What is written goes first, and of two the first.
+// membersOf returns the index of each name of a map, as written and in lower camel
+// case. The written form takes precedence, and the first of two equal names.
 func (p *places) membersOf(n *yaml.Node) map[string]int {
 	if members, ok := p.members[n]; ok {
 		return members

@@ -13,8 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// predicate says of a value whether it fits a JSON Schema, and nothing about why:
-// docs/decisions/023-fast-validation.md. Its answer is the library's.
+// predicate decides whether a value fits a JSON Schema, without a reason:
+// docs/decisions/023-fast-validation.md. Its answer is the same as the library's.
 type predicate struct {
 	types     []byte  // as in node.what; i for integers; nil for any
 	enum      *choice // nil for any
@@ -28,19 +28,19 @@ type predicate struct {
 	minItems, maxItems int
 
 	properties    map[string]*predicate
-	rest          *predicate // of other members, nil for no condition
-	closed        bool       // there are no other members
+	rest          *predicate // for other members, nil for no condition
+	closed        bool       // other members are not allowed
 	names         func(string) bool
 	required      []string
 	exclusive     exclusive
 	maxProperties int
 
-	// deprecated values fit, and there is something to say about them.
+	// deprecated values fit, and lead to a warning.
 	deprecated bool
 }
 
-// predicates are those of compiled, under the same names. One that says more than
-// a predicate knows is left out.
+// predicates are the predicates of the compiled schemas, under the same names. A
+// schema that a predicate cannot express is left out.
 var predicates = sync.OnceValue(func() map[string]*predicate {
 	out := map[string]*predicate{}
 	for name, s := range compiled() {
@@ -51,23 +51,23 @@ var predicates = sync.OnceValue(func() map[string]*predicate {
 	return out
 })
 
-// followedFields are those of the library's schemas that a predicate follows, and
-// those that say nothing about values. What a schema says in another one makes
-// it not known.
+// followedFields are the fields of the library's schemas that a predicate
+// implements or that do not restrict values. A schema that uses any other field has
+// no predicate.
 var followedFields = []string{
 	"Location", "Draft", "Title", "Description", "Default", "Comment", "ReadOnly", "WriteOnly", "Examples", "Deprecated",
 	"Types", "Enum", "Format", "Minimum", "Maximum", "MinLength", "MaxLength",
 	"Items2020", "MinItems", "MaxItems",
 	"Properties", "AdditionalProperties", "PropertyNames", "Required", "MaxProperties", "Extensions",
-	"MinContains", "ContainsEval", // What the library sets of itself; they mean nothing without Contains.
+	"MinContains", "ContainsEval", // The library sets them itself. They mean nothing without Contains.
 }
 
-// saysNothing is a schema without a condition, to compare with.
+// saysNothing is an empty schema to compare with.
 var saysNothing = sync.OnceValue(func() reflect.Value {
 	return reflect.ValueOf(*jsonschema.MustCompileString("nothing.json", "{}"))
 })
 
-// predicateOf is nil for a schema that says something else than a predicate knows.
+// predicateOf returns nil for a schema that a predicate cannot express.
 func predicateOf(s *jsonschema.Schema) *predicate {
 	if !isFollowed(s) {
 		return nil
@@ -152,7 +152,7 @@ func (v *predicate) setEnum(values []any) bool {
 	return true
 }
 
-// setNames follows a format of names, and nothing else.
+// setNames supports only a format of names.
 func (v *predicate) setNames(s *jsonschema.Schema) bool {
 	if s == nil {
 		return true
@@ -177,7 +177,7 @@ func (v *predicate) setRest(additional any) bool {
 	return true
 }
 
-// fits is false when it cannot be told.
+// fits returns false also if there is no predicate.
 func fits(name string, value any) bool {
 	p := predicates()[name]
 	text, err := json.Marshal(value)
@@ -192,9 +192,9 @@ func fits(name string, value any) bool {
 	return ok
 }
 
-// fits holds a value of a scan against the schema. plain tells that it is in the
-// written form besides, and that there is nothing to say about it: no null and
-// no deprecated field where the schema knows the name, no number for a name.
+// fits reports whether a value of a scan fits the schema. plain reports that it
+// also is in the written form and needs no warning: no null and no deprecated field
+// where the schema knows the name, no number for a name.
 func (v *predicate) fits(s *scan, i int32) (fits, plain bool) {
 	n := &s.nodes[i]
 	if !v.isType(s, n) {
@@ -295,8 +295,8 @@ func (n number64) compare(bound *big.Rat) int {
 		}
 		return new(big.Rat).SetInt64(n.i).Cmp(bound)
 	}
-	// The library compares decimals, which differ from a float64 by less than
-	// its neighbours do.
+	// The library compares decimals, which differ from a float64 by less than its
+	// neighbours do.
 	switch near, _ := bound.Float64(); {
 	case n.f < math.Nextafter(near, math.Inf(-1)):
 		return -1

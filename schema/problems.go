@@ -11,13 +11,13 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// problems gathers what a check finds. The methods named after a Reason refuse
-// the object; warn does not. The object and the position are filled in at the
-// end, by the one place that knows them.
+// problems collects the findings of a check. The methods named after a Reason add
+// errors; warn adds a warning. The caller that knows the object and the position
+// fills them in at the end.
 //
-// Of each severity one problem more is kept than is ever told, so that it shows
-// when some are left out. Besides, the first warning of each code is kept: whether an
-// object is honoured hangs on the codes.
+// For each severity it keeps one problem more than are reported, to show that some
+// are left out. In addition it keeps the first warning of each code, because the
+// codes decide whether an object is honoured.
 type problems struct {
 	list  diag.List
 	found map[diag.Severity]int
@@ -40,7 +40,7 @@ func (p *problems) put(found ...diag.Problem) {
 	}
 }
 
-// full tells that no more of a severity are kept.
+// full reports whether no more problems of a severity are kept.
 func (p *problems) full(severity diag.Severity) bool { return p.found[severity] > mostProblems }
 
 func (p *problems) warnedOf(code diag.Code) bool {
@@ -75,8 +75,8 @@ func (p *problems) duplicate(field, message string) {
 	p.add(diag.Error, diag.FieldDuplicate, field, "", message)
 }
 
-// repeated refuses the entry i of a list for a value that an earlier one has.
-// Values and the entries that had them first are kept in seen.
+// repeated rejects entry i of a list if an earlier one has the same value. seen
+// maps values to the entries that had them first.
 func repeated[V comparable](p *problems, field, list string, seen map[V]int, value V, i int) bool {
 	first, given := seen[value]
 	if given {
@@ -87,18 +87,19 @@ func repeated[V comparable](p *problems, field, list string, seen map[V]int, val
 	return given
 }
 
-// warn is about what changes nothing.
+// warn adds a warning about a field without effect.
 func (p *problems) warn(field, message string) { p.warnOf(diag.NoEffect, field, message) }
 
-// suspect is about what proxies do as it is written, and hardly anybody wants.
+// suspect adds a warning about a setting that proxies follow and that is hardly
+// ever intended.
 func (p *problems) suspect(field, message string) { p.warnOf(diag.Suspicious, field, message) }
 
 func (p *problems) warnOf(code diag.Code, field, message string) {
 	p.put(diag.Problem{Severity: diag.Warning, Reason: diag.NotHonoured, Code: code, Field: field, Message: message})
 }
 
-// advise runs a check whose errors do not refuse the object here; so says its
-// suffix.
+// advise runs a check whose errors are only warnings here. suffix completes their
+// messages.
 func (p *problems) advise(check func(*problems), suffix string) {
 	var inner problems
 	check(&inner)
@@ -111,7 +112,7 @@ func (p *problems) advise(check func(*problems), suffix string) {
 	}
 }
 
-// some are texts for a message, as many as a person would read.
+// some joins as many texts as a person would read.
 func some(texts []string) string {
 	const most = 10
 	if len(texts) <= most {
@@ -120,7 +121,7 @@ func some(texts []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), len(texts)-most)
 }
 
-// short is a value as JSON that fits in a message.
+// short returns a value as JSON that is short enough for a message.
 func short(value any) string {
 	const most = 80
 	text, err := json.Marshal(value)
@@ -137,9 +138,9 @@ func short(value any) string {
 	return string(text[:cut]) + "…"
 }
 
-// Field paths are texts: "spec.route[0].weight", "metadata.labels[a.b/c]".
-// keyField and splitField are the two ends of that one syntax; an index is a
-// key that is no identifier.
+// keyField returns the path of a member. Field paths are texts:
+// "spec.route[0].weight", "metadata.labels[a.b/c]". keyField and splitField write
+// and read them; an index is a key that is not an identifier.
 
 func keyField(parent, key string) string {
 	switch {

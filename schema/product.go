@@ -5,25 +5,24 @@ import (
 	"strings"
 )
 
-// MaxProduct is how many parts one object may multiply to, unless the mesh
-// settings say otherwise (docs/decisions/033-budgets.md).
+// MaxProduct is the default limit on the parts that one object may multiply to. The
+// mesh settings may change it (docs/decisions/033-budgets.md).
 const MaxProduct = 100_000
 
-// Factor is the length of a list, and what it lists.
+// Factor is the length of a list, and the name of its entries.
 type Factor struct {
 	Length int
 	Of     string
 }
 
-// Product is of lists that multiply with each other.
+// Product is the product of lists that multiply with each other.
 type Product []Factor
 
-// endlessParts is what a Product comes to at most, so that sums of many of them
-// are in the range of an int.
+// endlessParts is the maximum of Parts, so that sums of many Products fit an int.
 const endlessParts = 1 << 40
 
-// Parts are the entries that the lists multiply to. An empty Product has one.
-// Above 2^40 the number is not exact.
+// Parts returns the number of entries that the lists multiply to. An empty Product
+// has one. The result is at most 2^40.
 func (p Product) Parts() int {
 	parts := 1
 	for _, f := range p {
@@ -39,7 +38,7 @@ func (p Product) Parts() int {
 	return parts
 }
 
-// String is "256 hosts × 256 ports × 4,000 endpoints = 262,144,000 parts".
+// String returns "256 hosts × 256 ports × 4,000 endpoints = 262,144,000 parts".
 func (p Product) String() string {
 	factors := make([]string, len(p))
 	for i, f := range p {
@@ -52,7 +51,7 @@ func (p Product) String() string {
 	return strings.Join(factors, " × ") + " = " + parts
 }
 
-// Thousands is a number as people read it: 262,144,000.
+// Thousands formats a number with separators: 262,144,000.
 func Thousands(n int) string {
 	digits := strconv.Itoa(n)
 	sign := ""

@@ -8,12 +8,12 @@ import (
 )
 
 // An object that an older version stored may break a rule of today. It is served,
-// with a problem. An update of it is judged as Kubernetes does it: what the stored
-// object breaks already, in the same way, does not refuse the update, so that such
-// an object can be labelled, marked for deletion and mended field by field.
+// with a problem. Updates are validated as in Kubernetes: a rule that the stored
+// object already breaks in the same way does not reject the update. So the object
+// can be labelled, marked for deletion and mended field by field.
 
-// Violations are the rules that an object breaks: what Validate would refuse it
-// for. It has none that was written by this version.
+// Violations returns the rules that an object breaks, which are the errors of
+// Validate. An object that this version wrote has none.
 func Violations(o *Object) diag.List {
 	found := Validate(o).Errors()
 	for i := range found {
@@ -22,12 +22,12 @@ func Violations(o *Object) diag.List {
 	return found
 }
 
-// Unchanged reports whether an update breaks no rule but those that the stored
-// object breaks in the same place and way. The list is of what the update breaks,
-// known that of the stored object.
+// Unchanged reports whether an update breaks only rules that the stored object
+// breaks in the same place and way. list has the problems of the update, known
+// those of the stored object.
 func Unchanged(list, known diag.List) bool {
 	if cut(list) || cut(known) {
-		return false // Nobody knows what else there is.
+		return false // The other problems are not known.
 	}
 	return !slices.ContainsFunc(list.Errors(), func(p diag.Problem) bool {
 		return !slices.ContainsFunc(known, func(k diag.Problem) bool {
@@ -40,7 +40,7 @@ func cut(list diag.List) bool {
 	return slices.ContainsFunc(list, func(p diag.Problem) bool { return p.Message == moreErrors })
 }
 
-// asKnown are the same problems as warnings.
+// asKnown returns the same problems as warnings.
 func asKnown(list diag.List) diag.List {
 	list = slices.Clone(list)
 	for i, p := range list {

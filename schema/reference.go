@@ -13,8 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Reference is the field reference of a kind as a Markdown page, made of the
-// same JSON Schema that validates.
+// Reference returns the field reference of a kind as a Markdown page, derived from
+// the JSON Schema that validates it.
 func Reference(k *Kind) string {
 	var page strings.Builder
 	fmt.Fprintf(&page, "# %s\n\n%s\n\n", k.Kind, k.Doc)
@@ -94,7 +94,7 @@ func defaultText(s *jsonschema.Schema) string {
 	return cellText(fmt.Sprint(s.Default))
 }
 
-// constraint is what a value must be, as in the messages of validation.
+// constraint says what a value must be, as in the messages of validation.
 func constraint(s *jsonschema.Schema) string {
 	rest, _ := s.AdditionalProperties.(*jsonschema.Schema)
 	switch names := enumNames(s); {
@@ -139,9 +139,10 @@ func cellText(text string) string {
 //go:embed effects.json
 var effectsText []byte
 
-// effects are, by kind and field, the Envoy APIs over which a field takes
-// effect: "v3, v1", "v3" or "none"; "problem" where no proxy can do it and the
-// object has a problem; "refused" where validation lets nobody set it. They are found by trying (compile.TestEffects).
+// effects maps a kind and field to the Envoy APIs over which the field takes
+// effect: "v3, v1", "v3" or "none"; "problem" if no proxy supports it and the
+// object has a problem; "refused" if validation rejects it. They are found by
+// trying (compile.TestEffects).
 var effects = sync.OnceValue(func() map[string]map[string]string {
 	var out map[string]map[string]string
 	if err := json.Unmarshal(effectsText, &out); err != nil {

@@ -6,8 +6,8 @@ import (
 	networking "istio.io/api/networking/v1alpha3"
 )
 
-// Ranks of objects in the order of references: objects refer to others of a lesser
-// rank, or of their own.
+// Ranks of objects in the order of references: objects refer to others of the same
+// or a lower rank.
 const (
 	rankSecret = iota
 	rankService
@@ -16,10 +16,10 @@ const (
 	rankRule
 )
 
-// ReferenceRank is less for objects that others refer to. Who writes objects in the
-// order of their ranks, and deletes them in the opposite one, leaves no reference
-// without its object in between. A VirtualService without hosts is a delegate of
-// others.
+// ReferenceRank returns the rank of an object, which is lower for objects that
+// others refer to. A client that writes objects in the order of their ranks, and
+// deletes them in the opposite order, leaves no dangling reference in between. A
+// VirtualService without hosts is a delegate of others.
 func ReferenceRank(o *Object) int {
 	ranks := o.Kind.ReferenceRanks()
 	if len(ranks) == 1 {
@@ -31,7 +31,8 @@ func ReferenceRank(o *Object) int {
 	return rankRule
 }
 
-// ReferenceRanks are the ranks that objects of the kind may have, the least first.
+// ReferenceRanks returns the ranks that objects of the kind may have, the lowest
+// first.
 func (k *Kind) ReferenceRanks() []int {
 	switch k.Kind {
 	case "Secret":
@@ -52,7 +53,8 @@ type KindRank struct {
 	Rank int
 }
 
-// ReferenceOrder is all kinds by the ranks of their objects, each once for each rank.
+// ReferenceOrder returns all kinds by the ranks of their objects, each once for
+// each rank.
 func ReferenceOrder() []KindRank {
 	var out []KindRank
 	for _, kind := range Kinds() {

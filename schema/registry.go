@@ -12,13 +12,13 @@ import (
 const (
 	configGroup     = "config.istio.io"
 	networkingGroup = "networking.istio.io"
-	registryGroup   = "registry.istio.io" // Our own.
+	registryGroup   = "registry.istio.io" // this project's own
 )
 
 var kinds []*Kind
 
-// register adds a kind, from the init function of the kind's own file, and
-// keeps the order that Kinds promises.
+// register adds a kind and keeps the order that Kinds promises. The init function
+// of the kind's own file calls it.
 func register(k *Kind) {
 	kinds = append(kinds, k)
 	slices.SortFunc(kinds, func(a, b *Kind) int {

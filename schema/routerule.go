@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// RouteRule is the spec of the kind of that name: which requests to a service
-// go to which of its versions, and what happens to them on the way.
+// RouteRule is the spec of the kind RouteRule. It says which requests to a service
+// go to which of its versions, and how they are changed.
 type RouteRule struct {
 	Destination *IstioService `json:"destination"`
 	// Precedence orders the rules of one destination, higher first.
@@ -24,19 +24,20 @@ type RouteRule struct {
 	HTTPReqTimeout   *HTTPTimeout        `json:"httpReqTimeout"`
 	HTTPReqRetries   *HTTPRetry          `json:"httpReqRetries"`
 	HTTPFault        *HTTPFaultInjection `json:"httpFault"`
-	// L4Fault is refused by validation; it is here so that its presence is seen.
+	// L4Fault is rejected by validation. The field only records its presence.
 	L4Fault       *struct{}         `json:"l4Fault"`
 	Mirror        *IstioService     `json:"mirror"`
 	CorsPolicy    *CorsPolicy       `json:"corsPolicy"`
 	AppendHeaders map[string]string `json:"appendHeaders"`
 }
 
-// DestinationWeight is one of the versions that a RouteRule spreads over.
+// DestinationWeight is one of the versions among which a RouteRule divides
+// requests.
 type DestinationWeight struct {
-	// Destination, when nil, is that of the rule.
+	// Destination, if nil, is that of the rule.
 	Destination *IstioService     `json:"destination"`
 	Labels      map[string]string `json:"labels"`
-	// Weight is in percent. A lone entry of weight 0 takes everything.
+	// Weight is in percent. A single entry with weight 0 gets everything.
 	Weight int32 `json:"weight"`
 }
 
@@ -58,20 +59,20 @@ type HTTPTimeout struct {
 	SimpleTimeout *SimpleTimeout `json:"simpleTimeout"`
 }
 
-// SimpleTimeout is the one kind of timeout there is.
+// SimpleTimeout is the only kind of timeout.
 type SimpleTimeout struct {
-	Timeout metav1.Duration `json:"timeout"` // Whole milliseconds, at least 1.
+	Timeout metav1.Duration `json:"timeout"` // whole milliseconds, at least 1
 }
 
-// HTTPRetry says how often a failed request is tried again.
+// HTTPRetry says how often a failed request is retried.
 type HTTPRetry struct {
 	SimpleRetry *SimpleRetry `json:"simpleRetry"`
 }
 
-// SimpleRetry is the one kind of retry there is.
+// SimpleRetry is the only kind of retry.
 type SimpleRetry struct {
-	Attempts      int32           `json:"attempts"`      // 0 is none.
-	PerTryTimeout metav1.Duration `json:"perTryTimeout"` // Whole milliseconds, at least 1.
+	Attempts      int32           `json:"attempts"`      // 0 is none
+	PerTryTimeout metav1.Duration `json:"perTryTimeout"` // whole milliseconds, at least 1
 }
 
 // HTTPFaultInjection delays requests, answers them with an error, or both.
@@ -80,27 +81,27 @@ type HTTPFaultInjection struct {
 	Abort *HTTPAbort `json:"abort"`
 }
 
-// HTTPDelay holds a share of the requests back.
+// HTTPDelay delays a share of the requests.
 type HTTPDelay struct {
-	Percent          float64          `json:"percent"` // 0..100; the fraction is cut, 0 is no delay.
+	Percent          float64          `json:"percent"` // 0..100; the fraction is cut, 0 is no delay
 	FixedDelay       metav1.Duration  `json:"fixedDelay"`
-	ExponentialDelay *metav1.Duration `json:"exponentialDelay"` // Refused by validation.
+	ExponentialDelay *metav1.Duration `json:"exponentialDelay"` // rejected by validation
 }
 
 // HTTPAbort answers a share of the requests instead of forwarding them.
 type HTTPAbort struct {
-	Percent    float64 `json:"percent"`    // 0..100; the fraction is cut, 0 is no abort.
-	HTTPStatus int32   `json:"httpStatus"` // 0 is no abort.
-	GRPCStatus *string `json:"grpcStatus"` // Refused by validation.
+	Percent    float64 `json:"percent"`    // 0..100; the fraction is cut, 0 is no abort
+	HTTPStatus int32   `json:"httpStatus"` // 0 is no abort
+	GRPCStatus *string `json:"grpcStatus"` // rejected by validation
 }
 
-// CorsPolicy is what browsers of other origins may do.
+// CorsPolicy says what browsers of other origins may do.
 type CorsPolicy struct {
 	AllowOrigin      []string         `json:"allowOrigin"`
 	AllowMethods     []string         `json:"allowMethods"`
 	AllowHeaders     []string         `json:"allowHeaders"`
 	ExposeHeaders    []string         `json:"exposeHeaders"`
-	MaxAge           *metav1.Duration `json:"maxAge"` // Whole seconds.
+	MaxAge           *metav1.Duration `json:"maxAge"` // whole seconds
 	AllowCredentials *bool            `json:"allowCredentials"`
 }
 
@@ -166,7 +167,7 @@ func (p *problems) redirect(r *RouteRule) {
 	}
 }
 
-// The weights' own range is the JSON Schema's business.
+// routes leaves the range of each weight to the JSON Schema.
 func (p *problems) routes(field string, routes []DestinationWeight) {
 	var sum int64
 	for i, r := range routes {
@@ -218,7 +219,7 @@ func routeTexts(r *RouteRule) []string {
 	return orAll(parts)
 }
 
-// orAll are texts of versions in a table, where that of no labels is all.
+// orAll completes texts of versions for a table, where no labels means "all".
 func orAll(parts []string) []string {
 	if len(parts) == 0 {
 		return []string{"all"}

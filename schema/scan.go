@@ -9,45 +9,45 @@ import (
 	"unicode/utf8"
 )
 
-// scan is a JSON text read once: its values in the order of the text, each with
-// what is in it behind it. It takes what can be an object, and no more: names
-// are not given twice, nothing is nested deeper than maxDepth. What it does not
-// take may be good all the same; whoever asks then looks closer.
+// scan is a JSON text that was read once: its values in the order of the text, each
+// followed by its contents. It accepts only texts that can be an object: names are
+// unique, and nothing is nested deeper than maxDepth. A text that it rejects may
+// still be valid; the caller must then use the slow way.
 type scan struct {
 	text  string
 	nodes []node
-	// order has the members of maps that do not stand in the order of their
-	// names; see node.sorted.
+	// order has the members of maps that are not in the order of their names; see
+	// node.sorted.
 	order []int32
-	// names are those that are not in the text as they are, for escapes.
+	// names are the names that contain escapes in the text.
 	names []string
 }
 
-// node is one value. Positions are in the text, -1 and below stands for none.
+// node is one value. Positions are in the text; -1 and below means none.
 type node struct {
 	what byte // the first character: { [ " t f n, 0 for any number; or dropped
-	// plain texts stand in the text as they are and as they are written.
-	// numbers: it is an integer in the form in which it is written.
+	// plain means, for a text, that it is written without escapes in the text and
+	// in the output; for a number, that it is an integer in its written form.
 	plain              bool
 	escaped            bool  // a text has escapes
 	start, end         int32 // quotes included
 	nameStart, nameEnd int32 // without quotes; names[-nameStart-1] when escaped
-	after              int32 // the node behind this one and all in it
+	after              int32 // the node after this one and its contents
 	members            int32
 	sorted             int32 // where in order the members begin; -1: as they stand
 }
 
 var scans = sync.Pool{New: func() any { return new(scan) }}
 
-// mostPooled bounds the nodes that stay in memory after a large text.
+// mostPooled is the maximum number of nodes that stay in memory after a large text.
 const mostPooled = 4096
 
-// mostNodes bounds the values of a text, and so what a scan takes in memory. The
-// lists of an object have hundreds of entries, not hundreds of thousands.
+// mostNodes is the maximum number of values in a text. It limits the memory of a
+// scan. The lists of an object have hundreds of entries, not hundreds of thousands.
 const mostNodes = 1 << 17
 
-// read scans a text; ok is false for one that it does not take. done must be
-// called when the scan is no longer looked at.
+// read scans a text; ok is false if it rejects the text. The caller must call done
+// when it no longer uses the scan.
 func read(text string) (s *scan, ok bool) {
 	s = scans.Get().(*scan)
 	s.text, s.nodes, s.order, s.names = text, s.nodes[:0], s.order[:0], s.names[:0]
@@ -81,8 +81,8 @@ func (s *scan) space(at int) int {
 	return at
 }
 
-// value reads the value at a position and returns the one behind it, -1 for one
-// that it does not take.
+// value reads the value at a position and returns the position after it, -1 if it
+// rejects the value.
 func (s *scan) value(at int, nameStart, nameEnd int32, depth int) int {
 	me := len(s.nodes)
 	if at >= len(s.text) || me == mostNodes {
@@ -153,8 +153,8 @@ func (s *scan) object(me, at, depth int) int {
 	return at
 }
 
-// memberName reads the name of a member of a map, in quotes, as far as end. It begins at
-// start; one that has escapes is in names instead.
+// memberName reads the quoted name of a member of a map up to end. The name begins
+// at start; a name with escapes is in names instead.
 func (s *scan) memberName(at int) (name string, start int32, end int) {
 	if at >= len(s.text) || s.text[at] != '"' {
 		return "", 0, -1
@@ -171,8 +171,8 @@ func (s *scan) memberName(at int) (name string, start int32, end int) {
 	return name, -int32(len(s.names)), end
 }
 
-// next is where the next member of a map or list begins after one that ended at at,
-// or the end of both with the last.
+// next returns where the next member of a map or list begins, given the end of the
+// previous one. After the last member it returns the end of the map or list.
 func (s *scan) next(at int, closing byte) (next int, last bool) {
 	switch at = s.space(at); {
 	case at >= len(s.text):
@@ -185,8 +185,8 @@ func (s *scan) next(at int, closing byte) (next int, last bool) {
 	return -1, true
 }
 
-// sort notes the members of a map in the order of their names, and is false when
-// two have the same.
+// sort records the members of a map in the order of their names. It returns false
+// if two names are equal.
 func (s *scan) sort(me int) bool {
 	from := len(s.order)
 	for i := int32(me) + 1; i < int32(len(s.nodes)); i = s.nodes[i].after {
@@ -221,7 +221,7 @@ func (s *scan) list(me, at, depth int) int {
 	return at
 }
 
-// quoted reads a text in quotes.
+// quoted reads a quoted text.
 func (s *scan) quoted(at int) (end int, escaped, plain bool) {
 	plain = true
 	for i := at + 1; i < len(s.text); i++ {
@@ -242,7 +242,7 @@ func (s *scan) quoted(at int) (end int, escaped, plain bool) {
 	return -1, false, false
 }
 
-// isEscape tells what may stand behind a backslash.
+// isEscape reports whether a text may follow a backslash.
 func isEscape(text string) bool {
 	if text == "" || text[0] != 'u' {
 		return text != "" && strings.IndexByte(`"\/bfnrt`, text[0]) >= 0
@@ -258,8 +258,8 @@ func isEscape(text string) bool {
 	return true
 }
 
-// unsafeInJSON tells the bytes without which a text is written as it is, quotes
-// and backslashes aside. E2 begins the two line ends among others.
+// unsafeInJSON reports bytes that may need escapes in the output, in addition to
+// quotes and backslashes. E2 begins, among others, the two line separators.
 func unsafeInJSON(c byte) bool { return c == '<' || c == '>' || c == '&' || c == 0xE2 }
 
 func unquote(quoted string) (text string, ok bool) {
@@ -267,8 +267,8 @@ func unquote(quoted string) (text string, ok bool) {
 	return text, err == nil
 }
 
-// number reads one by JSON's grammar; integer tells one without fraction and
-// exponent that fits and is written so.
+// number reads a number of JSON's grammar; integer reports that it has no fraction
+// and exponent, fits and is in the written form.
 func (s *scan) number(at int) (end int, integer bool) {
 	i := at
 	if i < len(s.text) && s.text[i] == '-' {
@@ -279,7 +279,7 @@ func (s *scan) number(at int) (end int, integer bool) {
 	if i == first || s.text[first] == '0' && i > first+1 {
 		return -1, false
 	}
-	integer = i-at <= 18 && !(s.text[first] == '0' && first > at) // 18 characters fit an int64.
+	integer = i-at <= 18 && !(s.text[first] == '0' && first > at) // 18 characters fit an int64
 	if i < len(s.text) && s.text[i] == '.' {
 		integer = false
 		from := i + 1
@@ -299,7 +299,7 @@ func (s *scan) number(at int) (end int, integer bool) {
 	}
 	if !integer {
 		if _, ok := numberOf(s.text[at:i]); !ok {
-			return -1, false // Too large for any reader.
+			return -1, false // too large for any reader
 		}
 	}
 	return i, integer
@@ -312,7 +312,7 @@ func (s *scan) digits(at int) int {
 	return at
 }
 
-// A number is an int64 where it is written as one that fits, as the long way
+// number64 is an int64 if the number is written as one that fits, as the slow way
 // reads it, else a float64.
 type number64 struct {
 	integer bool
@@ -338,7 +338,7 @@ func (s *scan) name(i int32) string {
 	return s.text[n.nameStart:n.nameEnd]
 }
 
-// of is the value of a text; ok is false for one that is none.
+// of returns the value of a text; ok is false if the node is not a text.
 func (s *scan) of(i int32) (text string, ok bool) {
 	n := &s.nodes[i]
 	switch {
@@ -350,7 +350,7 @@ func (s *scan) of(i int32) (text string, ok bool) {
 	return s.text[n.start+1 : n.end-1], true
 }
 
-// dropped are members that are passed over.
+// dropped marks members that are ignored.
 const dropped = 'x'
 
 func (s *scan) drop(i int32, name string) {
@@ -359,7 +359,8 @@ func (s *scan) drop(i int32, name string) {
 	}
 }
 
-// member finds a member of a map by its name; 0, which is no member, for none.
+// member finds a member of a map by its name. It returns 0, which is never a
+// member, if there is none.
 func (s *scan) member(i int32, name string) int32 {
 	n := &s.nodes[i]
 	if n.what != '{' {
@@ -373,7 +374,7 @@ func (s *scan) member(i int32, name string) int32 {
 	return 0
 }
 
-// appendWritten appends a value as encoding/json writes what it reads of it:
+// appendWritten appends a value as encoding/json would write it after reading it:
 // without spaces, names in order.
 func (s *scan) appendWritten(out []byte, i int32) []byte {
 	n := &s.nodes[i]
@@ -419,18 +420,18 @@ func appendNumber(out []byte, text string) []byte {
 	}
 	written, err := json.Marshal(n.f)
 	if err != nil {
-		panic(err) // It was read from a text.
+		panic(err) // It came from a text.
 	}
 	return append(out, written...)
 }
 
-// appendText appends a text in quotes as encoding/json writes it.
+// appendText appends a quoted text as encoding/json writes it.
 func appendText(out []byte, text string) []byte {
 	for i := 0; i < len(text); i++ {
 		if c := text[i]; c < ' ' || c >= 0x80 || c == '"' || c == '\\' || unsafeInJSON(c) {
 			written, err := json.Marshal(text)
 			if err != nil {
-				panic(err) // A text can be written.
+				panic(err) // Texts always encode.
 			}
 			return append(out, written...)
 		}

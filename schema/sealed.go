@@ -12,15 +12,15 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// An object of a kind with private fields has two texts: what is stored, and what
-// is shown, with marks in place of those fields (docs/decisions/021-secrets.md).
+// An object of a kind with private fields has two texts: the stored one, and the
+// shown one, with marks in place of those fields (docs/decisions/021-secrets.md).
 
-// sealed is a spec as it is stored, where that may not be shown. Whoever prints
-// what is around a pointer to a text, by whatever verb, sees an address.
+// sealed is a spec as it is stored, if that may not be shown. It is a pointer, so
+// that printing a surrounding value with any verb shows an address.
 type sealed *string
 
-// seal builds an object that shows neither its private fields nor what kubectl has
-// noted of them.
+// seal builds an object that does not show its private fields, also not in
+// kubectl's annotation.
 func (k *Kind) seal(meta metav1.ObjectMeta, spec json.RawMessage) (*Object, error) {
 	owner := meta.Namespace + "/" + meta.Name
 	if text, ok := meta.Annotations[lastApplied]; ok {
@@ -41,7 +41,7 @@ func (k *Kind) seal(meta metav1.ObjectMeta, spec json.RawMessage) (*Object, erro
 	return o, nil
 }
 
-// marked is a spec with marks; an empty one in place of what is none.
+// marked returns a spec with marks, and an empty one for an invalid spec.
 func (k *Kind) marked(spec json.RawMessage, owner string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(spec, &fields) != nil || fields == nil {
@@ -54,7 +54,7 @@ func (k *Kind) marked(spec json.RawMessage, owner string) json.RawMessage {
 		}
 		var key string
 		if json.Unmarshal(text, &key) != nil {
-			key = string(text) // It is refused by others; until then nobody sees it.
+			key = string(text) // It is rejected elsewhere; until then it is not shown.
 		}
 		if credential.IsMark(key) {
 			continue
@@ -68,7 +68,7 @@ func (k *Kind) marked(spec json.RawMessage, owner string) json.RawMessage {
 	return out
 }
 
-// marksIn is the text of a whole object with marks, "" when that cannot be made.
+// marksIn returns the text of a whole object with marks, or "" if that fails.
 func (k *Kind) marksIn(text, owner string) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &fields) != nil {
@@ -81,10 +81,10 @@ func (k *Kind) marksIn(text, owner string) string {
 	if err != nil || credential.HoldsKey(string(out)) {
 		return ""
 	}
-	return string(out) + "\n" // As kubectl writes it.
+	return string(out) + "\n" // as kubectl writes it
 }
 
-// written is the spec as it is stored.
+// written returns the spec as it is stored.
 func (o *Object) written() json.RawMessage {
 	if o.sealed != nil {
 		return json.RawMessage(*o.sealed)
@@ -92,27 +92,27 @@ func (o *Object) written() json.RawMessage {
 	return o.spec
 }
 
-// Written is the whole object with what may not be shown: for the store, and for
-// who sends it there.
+// Written returns the whole object with its private fields: for the store, and for
+// a client that sends it there.
 func (o *Object) Written() []byte {
 	if o.sealed == nil {
 		return o.raw
 	}
-	// The spec stands last, as marked has encoded it.
+	// The spec comes last, as marked encoded it.
 	head := o.raw[:len(o.raw)-len(o.spec)-len("}")]
 	return slices.Concat(head, o.written(), []byte("}"))
 }
 
-// Keeping is the object with what its marks stand for: the private fields of the
-// one that it takes the place of, nil for none. A mark that stands for nothing
-// there is a problem, and so is what does not fit together then.
+// Keeping returns the object with its marks replaced by the private fields of the
+// stored object that it replaces, nil for none. A mark that matches no stored field
+// is a problem, and so is a result that does not fit together.
 func (o *Object) Keeping(stored *Object) (*Object, diag.List) {
 	if o.sealed == nil {
 		return o, nil
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(o.written(), &fields) != nil {
-		return o, nil // Refused by others.
+		return o, nil // rejected elsewhere
 	}
 	var p problems
 	kept := false
@@ -142,7 +142,7 @@ func (o *Object) Keeping(stored *Object) (*Object, diag.List) {
 	return whole, Validate(whole).Errors()
 }
 
-// behind is the private field that a mark stands for.
+// behind returns the private field that a mark stands for.
 func (o *Object) behind(field, mark string) (json.RawMessage, bool) {
 	if o == nil || o.sealed == nil {
 		return nil, false
@@ -162,7 +162,7 @@ func owned(list diag.List, o *Object) diag.List {
 	return list
 }
 
-// Format prints what object it is: no verb shows what is in it.
+// Format prints the key and revision of the object: no verb shows its contents.
 func (o *Object) Format(f fmt.State, _ rune) {
 	if o == nil {
 		_, _ = fmt.Fprint(f, "no object")

@@ -16,7 +16,7 @@ type Secret struct {
 	CACertificates string         `json:"caCertificates,omitempty"`
 }
 
-// Pair is what it holds.
+// Pair returns the contents of the Secret.
 func (s *Secret) Pair() credential.Pair {
 	return credential.Pair{Certificate: s.Certificate, Key: s.PrivateKey, CACertificates: s.CACertificates}
 }
@@ -44,7 +44,7 @@ func init() {
 	})
 }
 
-// leafOf is the certificate that is shown, the zero value where there is none.
+// leafOf returns the certificate that is presented, or the zero value.
 func leafOf(s *Secret) credential.Summary {
 	for _, c := range credential.Summaries(s.Certificate) {
 		return c
@@ -77,14 +77,16 @@ func checkSecret(s *Secret) diag.List {
 	return p.list
 }
 
-// CACertSuffix ends the name of the Secret with the authorities for another one.
+// CACertSuffix ends the name of the Secret that holds the authorities for another
+// one.
 const CACertSuffix = "-cacert"
 
-// lastApplied is where kubectl keeps the whole text that it applied last.
+// lastApplied is the annotation in which kubectl keeps the whole text that it
+// applied last.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// checkNoKey refuses metadata with a private key in it, which everybody reads.
-// kubectl's own annotation is seen to when the object is built.
+// checkNoKey rejects metadata with a private key, because everybody can read
+// metadata. kubectl's own annotation is handled when the object is built.
 func (d *candidate) checkNoKey() {
 	if d.kind == nil || len(d.kind.private) == 0 {
 		return
@@ -96,7 +98,8 @@ func (d *candidate) checkNoKey() {
 	}
 }
 
-// withoutValues takes what was found out of problems: some of it may be private.
+// withoutValues removes the values found from problems, because some may be
+// private.
 func withoutValues(list diag.List) diag.List {
 	for i := range list {
 		if at := list[i].Field; strings.HasPrefix(at, "spec") || strings.HasPrefix(at, "metadata.annotations") {

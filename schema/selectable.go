@@ -2,16 +2,15 @@ package schema
 
 // SelectableField is a field that a fieldSelector may name.
 type SelectableField struct {
-	// Name is the path of the field, without the places in lists:
-	// spec.servers.hosts. It is the word of its users where several fields
-	// answer one question: destination.host.
+	// Name is the path of the field, without list indexes: spec.servers.hosts. If
+	// several fields answer one question, it is the usual term: destination.host.
 	Name string
-	// values are what an object has there, none or several.
+	// values returns the values of an object, none or several.
 	values func(*Object) []string
 }
 
-// Selects reports whether an object has a value in the field. The empty one is
-// that of objects which have none.
+// Selects reports whether an object has a value in the field. "" selects objects
+// without a value.
 func (f SelectableField) Selects(o *Object, value string) bool {
 	found := false
 	for _, has := range f.values(o) {
@@ -35,7 +34,7 @@ var metadataFields = []SelectableField{
 	{FieldNamespace, func(o *Object) []string { return []string{o.Meta.Namespace} }},
 }
 
-// SelectableFields are those of a kind, and nil stands for all kinds.
+// SelectableFields returns the fields of a kind; nil stands for all kinds.
 func SelectableFields(k *Kind) []SelectableField {
 	if k == nil {
 		return metadataFields
@@ -43,7 +42,7 @@ func SelectableFields(k *Kind) []SelectableField {
 	return append(metadataFields[:len(metadataFields):len(metadataFields)], k.selectable...)
 }
 
-// selectable makes a field of a function on the typed spec.
+// selectable makes a field from a function on the typed spec.
 func selectable[T any](name string, values func(*T) []string) SelectableField {
 	return SelectableField{name, func(o *Object) []string {
 		spec, err := o.Spec()
@@ -54,12 +53,13 @@ func selectable[T any](name string, values func(*T) []string) SelectableField {
 	}}
 }
 
-// selectableText is one with a single value.
+// selectableText makes a field with a single value.
 func selectableText[T any](name string, value func(*T) string) SelectableField {
 	return selectable(name, func(spec *T) []string { return []string{value(spec)} })
 }
 
-// selectableService are the names of the service that a rule is for.
+// selectableService returns the fields with the names of the service that a rule is
+// for.
 func selectableService[T any](destination func(*T) *IstioService) []SelectableField {
 	part := func(name string, of func(*IstioService) string) SelectableField {
 		return selectableText("spec.destination."+name, func(spec *T) string {

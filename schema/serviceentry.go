@@ -36,8 +36,8 @@ func init() {
 	})
 }
 
-// portProtocols are the protocols of a service port, in the order in which
-// they are listed to people. They are read in any case.
+// portProtocols are the protocols of a service port, in the order in which messages
+// list them. They are accepted in any case.
 var portProtocols = []string{"HTTP", "HTTP2", "GRPC", "GRPC-WEB", "HTTPS", "TLS", "TCP", "MONGO", "REDIS", "MYSQL", "UDP"}
 
 func (p *problems) protocol(field, name string) {
@@ -114,8 +114,8 @@ func (p *problems) ports(s *networking.ServiceEntry) {
 	}
 }
 
-// The rules on how instances are found are those of the reference page of
-// ServiceEntry and of the rules in Istio's own resource definition.
+// resolution applies the rules on how instances are found, from the reference page
+// of ServiceEntry and from Istio's own resource definition.
 func (p *problems) resolution(s *networking.ServiceEntry) {
 	p.exportTo(s.ExportTo)
 	if s.WorkloadSelector != nil && len(s.Endpoints) > 0 {
@@ -142,8 +142,8 @@ func (p *problems) resolution(s *networking.ServiceEntry) {
 	}
 }
 
-// dynamicDNS looks up the host that each request names, so there is nothing to
-// list, and what names no host cannot be served.
+// dynamicDNS checks a service whose proxies look up the host that each request
+// names. It needs no lists, and cannot serve a protocol that names no host.
 func (p *problems) dynamicDNS(s *networking.ServiceEntry) {
 	p.warnOf(diag.PartLeftOut, "spec.resolution", "DYNAMIC_DNS: the service is left out, as no proxy looks up the host of each request")
 	const why = "cannot be given with resolution DYNAMIC_DNS, which looks up the host of each request"
@@ -165,8 +165,8 @@ func (p *problems) dynamicDNS(s *networking.ServiceEntry) {
 	}
 }
 
-// An endpoint is a WorkloadEntry inside a ServiceEntry, so its address must
-// also suit the resolution, and its ports those of the service.
+// endpoint checks a WorkloadEntry inside a ServiceEntry: its address must also suit
+// the resolution, and its ports those of the service.
 func (p *problems) endpoint(field string, e *networking.WorkloadEntry, s *networking.ServiceEntry, names map[string]bool) {
 	p.workload(field, e)
 	p.endpointAddress(field+".address", e, s)

@@ -48,7 +48,7 @@ func sidecarPorts(s *networking.Sidecar) string {
 	return strings.Join(out, ",")
 }
 
-// The rules are those of Istio's admission check.
+// checkSidecar applies the rules of Istio's admission check.
 func checkSidecar(s *networking.Sidecar) diag.List {
 	var p problems
 	if len(s.GetEgress()) == 0 && len(s.GetIngress()) == 0 && s.GetOutboundTrafficPolicy() == nil && s.GetInboundConnectionPool() == nil {
@@ -91,7 +91,7 @@ func (p *problems) egressListener(at string, e *networking.IstioEgressListener, 
 	}
 }
 
-// defaultEndpoint is where the workload listens.
+// defaultEndpoint checks the address where the workload listens.
 func (p *problems) defaultEndpoint(field, address string) {
 	if address == "" {
 		return

@@ -11,23 +11,23 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// normalizer walks a value beside its schema. It warns of fields that have no
-// effect, those that the schema calls deprecated. With rewrite it also brings
-// the value, in place, to the one form that is written: names in lower camel
-// case, enum values by name, no nulls (to a proto, null is the same as absent).
+// normalizer walks a value beside its schema. It warns of fields without effect,
+// which the schema calls deprecated. With rewrite it also brings the value, in
+// place, to the written form: names in lower camel case, enum values by name, no
+// nulls (to a proto, null is the same as absent).
 //
-// Of a list that is too long, which is refused here, only as much stays as may
-// be given: the library would make an error of each of a million entries.
+// It rejects a list that is too long, and cuts it to the allowed length: the
+// library would make an error of each of a million entries.
 //
-// A member without a name is refused here and taken away: JSON Schema's own
-// words on where something is wrong cannot point at it.
+// It rejects and removes a member without a name: the error locations of JSON
+// Schema cannot point at it.
 //
-// It goes only where the schema knows the names, so that the keys of free maps
-// such as labels stay as they are.
+// It follows only names that the schema knows, so that the keys of free maps such
+// as labels stay as they are.
 type normalizer struct {
 	*problems
 	rewrite bool
-	keep    bool // lists that are too long stay whole
+	keep    bool // lists that are too long are not cut
 	path    []string
 }
 
@@ -77,7 +77,7 @@ func (sp *normalizer) member(step string, s *jsonschema.Schema, v any) any {
 	return sp.value(s, v)
 }
 
-// field is made only when there is something to say about it.
+// field returns the current path. It is called only to report a problem.
 func (sp *normalizer) field() string {
 	field := ""
 	for _, step := range sp.path {
@@ -111,7 +111,7 @@ func (sp *normalizer) fieldNames(s *jsonschema.Schema, v map[string]any) {
 	}
 }
 
-// lowerCamel turns the proto spelling simple_cb into simpleCb.
+// lowerCamel converts a proto name such as simple_cb to simpleCb.
 func lowerCamel(name string) string {
 	if !strings.Contains(name, "_") {
 		return name

@@ -12,15 +12,15 @@ const (
 	ConditionResolved   = "ResolvedRefs"
 	ConditionProgrammed = "Programmed"
 
-	ReasonRejected     = "Rejected"     // a proxy refuses it
-	ReasonPending      = "Pending"      // some do not run it yet
-	ReasonNoProxies    = "NoProxies"    // none is concerned
-	ReasonNoProxiesYet = "NoProxiesYet" // nor may be known: a replica has just started
+	ReasonRejected     = "Rejected"     // a proxy rejects it
+	ReasonPending      = "Pending"      // some proxies do not run it yet
+	ReasonNoProxies    = "NoProxies"    // it concerns no proxy
+	ReasonNoProxiesYet = "NoProxiesYet" // it concerns no known proxy, and a replica has just started
 	ReasonUnknown      = "Unknown"      // a replica does not answer
 )
 
-// Status is how an object stands with the proxies. It is no part of the object: a
-// server puts it beside when it is asked.
+// Status is the state of an object at the proxies. It is not part of the object:
+// the server adds it to answers on request.
 type Status struct {
 	Programmed Programmed         `json:"programmed"`
 	Conditions []metav1.Condition `json:"conditions"`
@@ -33,7 +33,7 @@ type Programmed struct {
 	Running int `json:"running"`
 }
 
-// Condition is the one of a type; the zero value if there is none.
+// Condition returns the condition of a type, or the zero value.
 func (s *Status) Condition(kind string) metav1.Condition {
 	for _, c := range s.Conditions {
 		if c.Type == kind {
@@ -43,7 +43,7 @@ func (s *Status) Condition(kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// Summary says in a word, or as 2/3, how far the proxies are.
+// Summary returns the progress in a word, or as 2/3.
 func (s *Status) Summary() string {
 	c := s.Condition(ConditionProgrammed)
 	switch {
@@ -57,7 +57,8 @@ func (s *Status) Summary() string {
 	return fmt.Sprintf("%d/%d", s.Programmed.Running, s.Programmed.Proxies)
 }
 
-// ProgrammedColumn is the one of Summary, before the age where there is a status.
+// ProgrammedColumn returns the column for Summary, which precedes the age in tables
+// with a status.
 func ProgrammedColumn(wide bool) metav1.TableColumnDefinition {
 	c := metav1.TableColumnDefinition{
 		Name: "Programmed", Type: "string",
@@ -69,7 +70,8 @@ func ProgrammedColumn(wide bool) metav1.TableColumnDefinition {
 	return c
 }
 
-// BeforeAge puts something before the last of a row or of its columns, the age.
+// BeforeAge inserts an entry before the last one of a row or of its columns, the
+// age.
 func BeforeAge[T any](row []T, more T) []T {
 	last := len(row) - 1
 	return append(row[:last:last], more, row[last])

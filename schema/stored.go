@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// readStored reads what was stored: see Encoded. The object holds on to the
-// text. What was not written by a version of this package is refused: to guess
-// what it meant would put half a rule in force.
+// readStored decodes a stored text: see Encoded. The object keeps the text in
+// memory. A text that no version of this package wrote is rejected: guessing its
+// meaning could put half a rule into force.
 func readStored(raw []byte) (*Object, error) {
 	if o := readWritten(raw); o != nil {
 		return o, nil
@@ -43,8 +43,8 @@ func readStored(raw []byte) (*Object, error) {
 	return New(kind, e.Metadata, e.Spec)
 }
 
-// checkMembers refuses a text whose members are not those of an object. Names
-// are compared as they stand; encoding/json also takes "Spec" for "spec".
+// checkMembers rejects a text whose members are not those of an object. It compares
+// names exactly; encoding/json also accepts "Spec" for "spec".
 func checkMembers(raw []byte) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
@@ -71,7 +71,7 @@ func headOf(apiVersion, kind string) []byte {
 	return []byte(beforeGroup + apiVersion + beforeName + kind + beforeMeta)
 }
 
-// readWritten is nil for what readStored must look at more closely.
+// readWritten returns nil for a text that readStored must read in the slow way.
 func readWritten(raw []byte) *Object {
 	s, ok := read(string(raw))
 	defer s.done()

@@ -14,9 +14,9 @@ var schemaFiles embed.FS
 
 const schemaBase = "https://github.com/pilot-api/pilot-api/schema/jsonschema/"
 
-// compiled has the JSON Schemas by file name without ".json": one a kind, by
-// its Singular, "object" for what all kinds share, and "definitions". They are
-// part of the program, so one that does not compile is a panic.
+// compiled has the JSON Schemas by file name without ".json": one for each kind, by
+// its Singular, "object" for the parts common to all kinds, and "definitions". They
+// are part of the program, so it panics if one does not compile.
 var compiled = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	compiler := jsonschema.NewCompiler()
 	compiler.Draft, compiler.ExtractAnnotations = jsonschema.Draft2020, true
@@ -43,9 +43,9 @@ var compiled = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	return out
 })
 
-// inline puts what a $ref means in its place, so that neither the library nor
-// we follow it for every object. In our schemas only annotations stand beside a
-// $ref, and none leads back to itself.
+// inline replaces a $ref by its target, so that neither the library nor this
+// package follows it for every object. In our schemas only annotations stand beside
+// a $ref, and there are no cycles.
 func inline(s *jsonschema.Schema) *jsonschema.Schema {
 	if s.Ref != nil {
 		whole := *inline(s.Ref)
@@ -65,8 +65,8 @@ func inline(s *jsonschema.Schema) *jsonschema.Schema {
 	return s
 }
 
-// below is the schema of one member of a map or list, nil for one that the
-// schema does not know.
+// below returns the schema of one member of a map or list, nil for an unknown
+// member, and the member.
 func below(s *jsonschema.Schema, v any, step string) (*jsonschema.Schema, any) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// Suggest answers an unknown name: with the known one that was probably meant,
-// or else with all that there are, after the words in all.
+// Suggest answers an unknown name with the known name that was probably meant, or
+// else with all known names after the words in all.
 func Suggest(name string, known []string, all string) string {
 	if best := Nearest(name, known); best != "" {
 		return "did you mean " + best + "?"
@@ -13,10 +13,10 @@ func Suggest(name string, known []string, all string) string {
 	return all + " " + strings.Join(known, ", ")
 }
 
-// Nearest is the known name that was probably meant by another one, "" if none is
-// that near.
+// Nearest returns the known name that was probably meant, or "" if none is near
+// enough.
 func Nearest(name string, known []string) string {
-	const tooLong = 64 // Of no name we know; the distance is not worth its time.
+	const tooLong = 64 // Known names are shorter; computing the distance would waste time.
 	best, least := "", 3
 	if len(name) > tooLong {
 		return ""
@@ -29,7 +29,7 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// KindNames are those of all kinds, in the order of Kinds.
+// KindNames returns the names of all kinds, in the order of Kinds.
 func KindNames() []string {
 	var names []string
 	for _, kind := range Kinds() {
@@ -38,8 +38,8 @@ func KindNames() []string {
 	return names
 }
 
-// distance is the number of letters to add, take away or replace to make one
-// text the other.
+// distance returns the number of letters to add, remove or replace to turn one text
+// into the other.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

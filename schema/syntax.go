@@ -14,37 +14,37 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Limits on what is read, so that no text can hold the reader up.
+// Limits on texts, so that no text can occupy the reader for long.
 const (
-	// MaxNewBytes is the Size of the largest object that can be created, and
-	// MaxObjectBytes of the largest there can be. The room in between is for
-	// what comes later: a label, a finalizer, a note of a tool.
+	// MaxNewBytes is the maximum Size of an object that is created, MaxObjectBytes
+	// that of any object. The difference leaves room for later additions: a label,
+	// a finalizer, a tool's note.
 	MaxNewBytes    = 1 << 20
 	MaxObjectBytes = MaxNewBytes + 64<<10
-	// MaxTextBytes is the longest text of one object: the largest object as it
-	// is answered, with all that the server has added, can be sent back. Of that,
-	// MaxOwnersBytes are for its managedFields.
+	// MaxTextBytes is the maximum length of the text of one object. The largest
+	// object, as the server returns it with everything that it added, can be sent
+	// back. MaxOwnersBytes of that are for its managedFields.
 	MaxTextBytes   = MaxObjectBytes + MaxOwnersBytes + 1<<10
 	MaxOwnersBytes = 64 << 10
 	maxDepth       = 64
-	// Aliases may repeat this much in one document: a byte for each value, and
-	// its text.
+	// maxAliased is the maximum that aliases repeat in one document: a byte for
+	// each value, and its text.
 	maxAliased = 100_000
-	// More problems than these are not listed.
+	// mostProblems is the maximum number of problems that are listed.
 	mostProblems = 100
 )
 
-// tree is a document after parsing: maps, lists, texts, int64, float64, bool
-// and nil, and the way back to lines and columns.
+// tree is a document after parsing: maps, lists, texts, int64, float64, bool and
+// nil, with a way to find lines and columns.
 type tree struct {
 	value any
-	nodes func() *yaml.Node // nil when there is no way back
+	nodes func() *yaml.Node // nil if there are no positions
 	known diag.List         // see Options
 	places
 }
 
-// parse reads the syntax. Whoever calls it bounds the text. One that begins
-// with { is tried as JSON first, in a way many times faster than YAML's.
+// parse parses the syntax. The caller must limit the text. A text that begins with
+// { is tried as JSON first, which is many times faster than YAML.
 func (d Document) parse() (*tree, diag.List) {
 	text := bytes.TrimPrefix(d.Text, []byte("\ufeff"))
 	d.Text = text
@@ -62,8 +62,8 @@ func (d Document) parse() (*tree, diag.List) {
 	return d.parseYAML()
 }
 
-// loneSurrogate returns where a JSON text has an escape that is half of a surrogate pair,
-// -1 for nowhere. A decoder would replace it with another character.
+// loneSurrogate returns where a JSON text has an escape that is half of a surrogate
+// pair, or -1. A decoder would replace it with another character.
 func loneSurrogate(text string) int {
 	if !strings.Contains(text, `\ud`) && !strings.Contains(text, `\uD`) {
 		return -1
@@ -78,14 +78,14 @@ func loneSurrogate(text string) int {
 		case utf16.IsSurrogate(unit):
 			i += len(`\u0000\u0000`) - 1
 		default:
-			i++ // The character behind the backslash is no backslash of an escape.
+			i++ // Skip the character after the backslash, which may be a backslash itself.
 		}
 	}
 	return -1
 }
 
-// escapedUnit returns the UTF-16 code unit of the escape that a text begins with, 0 for
-// none.
+// escapedUnit returns the UTF-16 code unit of the escape at the beginning of a
+// text, or 0.
 func escapedUnit(text string) rune {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0
@@ -97,7 +97,7 @@ func escapedUnit(text string) rune {
 	return rune(unit)
 }
 
-// firstInvalid is where a text is not in UTF-8.
+// firstInvalid returns the first place at which a text is not UTF-8.
 func firstInvalid(text []byte) (line, column int) {
 	line, column = 1, 1
 	for len(text) > 0 {
@@ -115,8 +115,8 @@ func firstInvalid(text []byte) (line, column int) {
 	return line, column
 }
 
-// tooLong refuses a text that can be no object, and is nil for others. Its values may
-// be counted already.
+// tooLong rejects a text that is too large to be an object, and returns nil for
+// others. With counted it does not count the values.
 func (d Document) tooLong(counted bool) diag.List {
 	switch {
 	case len(d.Text) > MaxTextBytes:
@@ -141,7 +141,7 @@ func (d Document) malformed(line, column int, message string) diag.List {
 	return diag.List{p}
 }
 
-// lazyNodes parses for positions, and only when one is asked for.
+// lazyNodes parses a text for positions, on first use.
 func lazyNodes(text func() []byte) func() *yaml.Node {
 	return sync.OnceValue(func() *yaml.Node {
 		var root yaml.Node
@@ -152,10 +152,10 @@ func lazyNodes(text func() []byte) func() *yaml.Node {
 	})
 }
 
-// locate finds the place of a problem's field: of its value if that is on a
-// line with the name, as it is for texts and numbers, else of its name. A field
-// that is not there is located at the nearest thing around it. The field is
-// relative to an object, and that to the document.
+// locate returns the position of a problem's field: of its value if that is on the
+// line of the name, as for texts and numbers, else of its name. A missing field
+// gets the position of the nearest existing parent. The field is relative to an
+// object, and that to the document.
 func (t *tree) locate(object string, p diag.Problem) *diag.Position {
 	node := t.nodes()
 	if node == nil {

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// TableColumns are the columns that server and command line show for a kind:
-// its own between the two that all kinds have. Those shown only when asked have
-// priority 1.
+// TableColumns returns the columns that the server and the command line show for a
+// kind: its own between the two that all kinds have. Columns that are shown only on
+// request have priority 1.
 func TableColumns(kind *Kind) []metav1.TableColumnDefinition {
 	columns := []metav1.TableColumnDefinition{{
 		Name: "Name", Type: "string", Format: "name",
@@ -27,8 +27,8 @@ func TableColumns(kind *Kind) []metav1.TableColumnDefinition {
 	})
 }
 
-// TableCells are an object's cells under TableColumns, its age taken at now.
-// Of a long list they show the beginning.
+// TableCells returns an object's cells under TableColumns, with its age at now.
+// Long lists are cut off.
 func TableCells(o *Object, now time.Time) []any {
 	return cells(o, now, func(c Column) func(*Object) string {
 		if c.Short != nil {
@@ -38,7 +38,7 @@ func TableCells(o *Object, now time.Time) []any {
 	})
 }
 
-// WideTableCells is TableCells with lists to their end.
+// WideTableCells is TableCells with complete lists.
 func WideTableCells(o *Object, now time.Time) []any {
 	return cells(o, now, func(c Column) func(*Object) string { return c.Cell })
 }

@@ -9,8 +9,8 @@ func hasCertificate(t *networking.ServerTLSSettings) bool {
 		t.CredentialName != "" || len(t.CredentialNames) > 0 || len(t.TlsCertificates) > 0
 }
 
-// serverTLS checks what each mode of a Gateway needs. That certificates come
-// from one source is the JSON Schema's business.
+// serverTLS checks the requirements of each mode of a Gateway. The JSON Schema
+// checks that certificates come from one source.
 func (p *problems) serverTLS(field string, t *networking.ServerTLSSettings) {
 	switch t.Mode {
 	case networking.ServerTLSSettings_PASSTHROUGH, networking.ServerTLSSettings_AUTO_PASSTHROUGH:
@@ -74,7 +74,7 @@ func (p *problems) oldTLS(field string, t *networking.ServerTLSSettings) {
 	}
 }
 
-// clientTLS checks what each mode of a DestinationRule needs.
+// clientTLS checks the requirements of each mode of a DestinationRule.
 func (p *problems) clientTLS(field string, t *networking.ClientTLSSettings) {
 	switch t.GetMode() {
 	case networking.ClientTLSSettings_SIMPLE:

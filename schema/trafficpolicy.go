@@ -9,8 +9,8 @@ import (
 	networking "istio.io/api/networking/v1alpha3"
 )
 
-// trafficPolicy is that of a host, or of a subset, which takes the outlier detection of
-// the host where it has none.
+// trafficPolicy checks the policy of a host or subset. A subset without outlier
+// detection uses that of the host.
 func (p *problems) trafficPolicy(field string, t *networking.TrafficPolicy, ofHost *networking.OutlierDetection) {
 	if t == nil {
 		return
@@ -34,7 +34,7 @@ func (p *problems) trafficPolicy(field string, t *networking.TrafficPolicy, ofHo
 	}
 }
 
-// policy is what can be said of a host as of one of its ports.
+// policy has the settings common to a host and one of its ports.
 type policy interface {
 	GetLoadBalancer() *networking.LoadBalancerSettings
 	GetConnectionPool() *networking.ConnectionPoolSettings
@@ -50,7 +50,7 @@ func (p *problems) portPolicy(field string, t policy, detection *networking.Outl
 	p.clientTLS(field+".tls", t.GetTls())
 }
 
-// mostRingPoints is the bound of Envoy.
+// mostRingPoints is Envoy's limit.
 const mostRingPoints = 8 << 20
 
 func (p *problems) loadBalancer(field string, l *networking.LoadBalancerSettings) {

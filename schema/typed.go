@@ -11,25 +11,26 @@ import (
 
 // specType is the Go type of a kind's specs.
 type specType struct {
-	// decode makes a spec by strict decoding of the written spelling.
+	// decode decodes a spec strictly from the written form.
 	decode func(spec json.RawMessage) (any, error)
-	// weakly has a spec as long as others have it, and nil from then on.
+	// weakly returns a function that returns the spec while it is in use elsewhere,
+	// and nil afterwards.
 	weakly func(spec any) func() any
 }
 
-// typedSpec is what a spec says. A decoded one is several times as long as its
-// text, and most who look have enough of one look.
+// typedSpec is a decoded spec that is kept only while it is in use: it is several
+// times as large as its text, and most callers need it once.
 type typedSpec struct {
 	mu    sync.Mutex
 	known func() any // nil before the first use
 	err   error
-	made  func() any // of the object that was asked about last, nil before
+	made  func() any // the value last passed to Remember; nil before
 }
 
-// typedAs is one that was decoded just now.
+// typedAs returns the typedSpec of a spec that was just decoded.
 func typedAs(kind *Kind, spec any) *typedSpec { return &typedSpec{known: kind.spec.weakly(spec)} }
 
-// get decodes the text unless somebody has what it says.
+// get returns the spec, and decodes the text only if the spec is not in use.
 func (t *typedSpec) get(kind *Kind, text json.RawMessage) (any, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,16 +51,16 @@ func (t *typedSpec) get(kind *Kind, text json.RawMessage) (any, error) {
 	return spec, nil
 }
 
-// Remember has Recalled know what was made of an object by itself, for as long as
-// somebody has that. What is known of one version of it is forgotten with the next.
+// Remember lets Recalled return a value derived from an object alone, while the
+// value is in use. The value for the next version of the object replaces it.
 func Remember[T any](o *Object, made *T) {
 	o.typed.mu.Lock()
 	defer o.typed.mu.Unlock()
 	o.typed.made = weakly[T](made)
 }
 
-// Recalled is what Remember was told of the object, or of another one with the same
-// spec; nil for nothing.
+// Recalled returns the value passed to Remember for the object, or for another one
+// with the same spec; nil if there is none.
 func (o *Object) Recalled() any {
 	o.typed.mu.Lock()
 	defer o.typed.mu.Unlock()
@@ -69,12 +70,12 @@ func (o *Object) Recalled() any {
 	return o.typed.made()
 }
 
-// inJSON are Go types of our own.
+// inJSON is the specType of this project's own Go types.
 func inJSON[T any]() specType {
 	return specType{decodeJSON[T], weakly[T]}
 }
 
-// inProto are messages of istio.io/api.
+// inProto is the specType of messages of istio.io/api.
 func inProto[T any, M interface {
 	*T
 	proto.Message
@@ -83,7 +84,7 @@ func inProto[T any, M interface {
 	return specType{decodeProto[T, M], weakly[T]}
 }
 
-// weakly is for a *T.
+// weakly expects a *T.
 func weakly[T any](value any) func() any {
 	p := weak.Make(value.(*T))
 	return func() any {
@@ -109,7 +110,7 @@ func decodeProto[T any, M interface {
 }](spec json.RawMessage) (any, error) {
 	out := M(new(T))
 	if protojson.Unmarshal(spec, out) != nil {
-		// The message's own way, which is Istio's, also reads durations in
+		// The message's own decoder, which is Istio's, also accepts durations in
 		// Go's form (1m), and takes several times as long.
 		out = M(new(T))
 		if err := out.UnmarshalJSON(spec); err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// unreachable warns of routes, and conditions of routes, that come to nothing
-// because earlier ones take all that they would match. Only the plain cases are
-// seen: a route for everything, and a condition that was there before.
+// unreachable warns of routes, and conditions of routes, that have no effect
+// because earlier ones take everything that they would match. It finds only simple
+// cases: an earlier route for everything, or an equal condition.
 func (p *problems) unreachable(s *networking.VirtualService) {
 	http := order{problems: p, list: "spec.http"}
 	for i, r := range s.Http {
-		// What a delegate does not match goes on to the next route.
+		// Requests that a delegate does not match go on to the next route.
 		if r.Delegate == nil {
 			http.route(i, conditions(r.Match))
 		}
@@ -30,7 +30,8 @@ func (p *problems) unreachable(s *networking.VirtualService) {
 	}
 }
 
-// conditions are texts that are equal when the conditions are; "" fits all.
+// conditions returns texts that are equal if the conditions are; "" matches
+// everything.
 func conditions[M proto.Message](matches []M) []string {
 	if len(matches) == 0 {
 		return []string{""}
@@ -55,7 +56,7 @@ func conditions[M proto.Message](matches []M) []string {
 	return out
 }
 
-// order remembers which route of a list first had a condition.
+// order records which route of a list first had a condition.
 type order struct {
 	*problems
 	list  string

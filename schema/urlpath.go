@@ -2,12 +2,11 @@ package schema
 
 import "strings"
 
-// A path is compared as its service will understand it: proxies decode what need
-// not be escaped, escape what must be, and go up and down where dots say so,
-// before they look for a route.
+// A path is compared as its service will understand it: before routing, proxies
+// decode needless escapes, add necessary ones and resolve dot segments.
 
-// pathNeverIs says why no path can be this, "" where one can. A part is only
-// how one begins.
+// pathNeverIs says why no path can be this text, or begin with it if part is set;
+// "" if one can.
 func pathNeverIs(path string, part bool) string {
 	switch {
 	case !strings.HasPrefix(path, "/") && (path != "*" || part):
@@ -26,11 +25,11 @@ func pathNeverIs(path string, part bool) string {
 	return ""
 }
 
-// escapedInPaths are the characters that requests may have in a path, and routes
+// escapedInPaths are characters that the path of a request may have and that routes
 // never see.
 const escapedInPaths = "\"<>\\^`{|}"
 
-// decodes reports whether a path has an escape that proxies write plainly.
+// decodes reports whether a path has an escape that proxies decode.
 func decodes(path string) bool {
 	for i := range len(path) {
 		if c, ok := escaped(path[i:]); ok && unreserved(c) {
@@ -40,7 +39,7 @@ func decodes(path string) bool {
 	return false
 }
 
-// escaped is the character that an escape at the start of a text stands for.
+// escaped decodes the escape at the beginning of a text.
 func escaped(text string) (byte, bool) {
 	if len(text) < 3 || text[0] != '%' {
 		return 0, false
@@ -55,8 +54,8 @@ func unreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-_.~", c) >= 0
 }
 
-// climbs reports whether a path has a step that is one dot or two; of a part the
-// last step may still go on.
+// climbs reports whether a path has a segment of one or two dots. If part is set,
+// the last segment does not count, because it may continue.
 func climbs(path string, part bool) bool {
 	steps := strings.Split(path, "/")
 	if part {

@@ -6,16 +6,16 @@ import (
 	"iter"
 )
 
-// MaxValues is how many values an object may have. A text of small ones takes more
-// than a hundred times its length of memory until somebody finds out what is wrong
-// with it; those of an object of 1 MiB that means anything are longer.
+// MaxValues is the maximum number of values in an object. A text of small values
+// needs more than a hundred times its length of memory until its errors are found.
+// The values of a meaningful object of 1 MiB are longer.
 const MaxValues = 50_000
 
-// TooMany reports whether a text in JSON or YAML has more values than that. Those of
-// JSON are counted as they are; in YAML each line, comma, bracket and dash may be one,
+// TooMany reports whether a text in JSON or YAML has more than MaxValues values. In
+// JSON it counts values; in YAML each line, comma, bracket and dash may be one,
 // also in texts and comments.
 func TooMany(text []byte) bool {
-	if len(text) < MaxValues { // A value takes a byte, and one before the next.
+	if len(text) < MaxValues { // Each value takes a byte, and a separator.
 		return false
 	}
 	if beginsAsJSON(text) || bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
@@ -24,10 +24,10 @@ func TooMany(text []byte) bool {
 	return yamlValues(text) > MaxValues
 }
 
-// Outgrown reports whether a JSON text that was made of an object, nil for none, has
-// more than MaxValues; where that has more already, whether it is by more than a few
-// such as finalizers and labels. Owners do not count, whom nobody wrote, as long as
-// there are no more of them than there may be.
+// Outgrown reports whether a JSON text that was generated from an object, nil for
+// none, has more than MaxValues values. If the object already has more, it reports
+// whether the text adds more than a few, such as finalizers and labels. Owners do
+// not count within their own limit, because no user wrote them.
 func Outgrown(text []byte, current *Object) bool {
 	const few = MaxValues / 100
 	n := valuesUnowned(text)
@@ -40,7 +40,7 @@ func Outgrown(text []byte, current *Object) bool {
 
 func valuesUnowned(text []byte) int {
 	n := 0
-	if len(text) >= MaxValues { // As in TooMany.
+	if len(text) >= MaxValues { // as in TooMany
 		n = jsonValues(text)
 	}
 	if n <= MaxValues {
@@ -67,7 +67,7 @@ func jsonValues(text []byte) int {
 	return n
 }
 
-// Unquoted is what stands in a JSON text outside of its strings, byte by byte.
+// Unquoted returns the bytes of a JSON text that are outside of its strings.
 func Unquoted(text []byte) iter.Seq[byte] {
 	return func(yield func(byte) bool) {
 		quoted := false

@@ -16,8 +16,8 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// structure holds a value against the schema of a name. The field is that of the
-// value. The library is only asked what is wrong, not whether something is.
+// structure checks a value, found at field, against the schema of a name. It calls
+// the library only to learn what is wrong, not whether something is.
 func (p *problems) structure(field, name string, value any) {
 	if fits(name, value) {
 		return
@@ -35,7 +35,7 @@ func (p *problems) structure(field, name string, value any) {
 	p.explain(root, func(leaf *jsonschema.ValidationError) { p.leaf(field, s, value, leaf) })
 }
 
-// explain visits the innermost errors: the outer ones only repeat the way.
+// explain visits the innermost errors. The outer ones only repeat the path.
 func (p *problems) explain(e *jsonschema.ValidationError, leaf func(*jsonschema.ValidationError)) {
 	if len(e.Causes) == 0 {
 		leaf(e)
@@ -48,7 +48,7 @@ func (p *problems) explain(e *jsonschema.ValidationError, leaf func(*jsonschema.
 	}
 }
 
-// leaf puts one violated keyword in our own words.
+// leaf reports one violated keyword in our own words.
 func (p *problems) leaf(field string, s *jsonschema.Schema, v any, e *jsonschema.ValidationError) {
 	steps := pointer(e.InstanceLocation)
 	ofName := strings.Contains(e.KeywordLocation, "/propertyNames/")
@@ -82,7 +82,7 @@ func (p *problems) violation(field, keyword string, s *jsonschema.Schema, v any)
 	}
 }
 
-// pointer is the way to a value, from the location that the library gives.
+// pointer splits the library's location of a value into steps.
 func pointer(location string) []string {
 	if location == "" {
 		return nil
@@ -94,7 +94,7 @@ func pointer(location string) []string {
 	return steps
 }
 
-// unescape undoes what the library does to a name in a location.
+// unescape reverses the library's escaping of a name in a location.
 func unescape(step string) string {
 	if plain, err := url.PathUnescape(step); err == nil {
 		step = plain
@@ -123,7 +123,8 @@ func (p *problems) missingFields(field string, s *jsonschema.Schema, v map[strin
 	}
 }
 
-// lowerFirst puts a sentence behind a colon. An abbreviation stays as it is.
+// lowerFirst prepares a sentence for a place after a colon. An abbreviation stays
+// as it is.
 func lowerFirst(text string) string {
 	if len(text) < 2 || unicode.IsUpper(rune(text[1])) {
 		return text
@@ -155,7 +156,7 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// bounds are the range of a number in words, "" when there is none.
+// bounds describes the range of a number, "" for none.
 func bounds(s *jsonschema.Schema) string {
 	switch {
 	case s.Minimum != nil && s.Maximum != nil:
@@ -170,7 +171,7 @@ func bounds(s *jsonschema.Schema) string {
 
 func number(r *big.Rat) string { return strings.TrimSuffix(r.RatString(), "/1") }
 
-// typeName is the type in words, with its article.
+// typeName describes the type, with its article.
 func typeName(s *jsonschema.Schema) string {
 	if names := enumNames(s); len(names) > 0 {
 		return "one of " + strings.Join(names, ", ")
@@ -193,8 +194,8 @@ func typeName(s *jsonschema.Schema) string {
 	return "a map with the fields " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
 }
 
-// wrongType says what is wanted in place of a value. Quotes are no help where
-// the text within would be refused as well.
+// wrongType says what is required in place of a value. It suggests no quotes if the
+// quoted text would be rejected as well.
 func wrongType(s *jsonschema.Schema, v any) string {
 	if text, ok := scalar(v); ok && s.Types[0] == "string" && s.Format != "" && !formats[s.Format].ok(text) {
 		return violated(s.Format, text)
@@ -202,7 +203,7 @@ func wrongType(s *jsonschema.Schema, v any) string {
 	return "must be " + typeName(s) + quoteHint(s, v)
 }
 
-// scalar is the text of a value that is neither missing nor made of others.
+// scalar returns the text of a value that is not null, a map or a list.
 func scalar(v any) (string, bool) {
 	switch v.(type) {
 	case nil, map[string]any, []any:
@@ -211,7 +212,7 @@ func scalar(v any) (string, bool) {
 	return fmt.Sprint(v), true
 }
 
-// quoteHint tells those whose only slip is a pair of quotes.
+// quoteHint returns a hint if only quotes are missing or superfluous.
 func quoteHint(s *jsonschema.Schema, v any) string {
 	text, isText := v.(string)
 	_, notNumber := strconv.ParseFloat(text, 64)
@@ -226,8 +227,8 @@ func quoteHint(s *jsonschema.Schema, v any) string {
 	return ""
 }
 
-// enumNames are the texts of an enum; the numbers after them are an older
-// spelling of the same values.
+// enumNames returns the texts of an enum. The numbers after them are an older form
+// of the same values.
 func enumNames(s *jsonschema.Schema) []string {
 	var names []string
 	for _, v := range s.Enum {

@@ -34,7 +34,7 @@ func init() {
 	})
 }
 
-// meshGateway is the name for all sidecars among the gateways.
+// meshGateway is the name among the gateways that stands for all sidecars.
 const meshGateway = "mesh"
 
 func gatewaysOf(s *networking.VirtualService) []string {
@@ -44,7 +44,8 @@ func gatewaysOf(s *networking.VirtualService) []string {
 	return s.Gateways
 }
 
-// The rules are those of Istio's reference page and of its admission check.
+// checkVirtualService applies the rules of Istio's reference page and of its
+// admission check.
 func checkVirtualService(s *networking.VirtualService) diag.List {
 	var p problems
 	p.virtualHosts(s)
@@ -71,8 +72,7 @@ func checkVirtualService(s *networking.VirtualService) diag.List {
 	return p.list
 }
 
-// delegated is what holds for an object without hosts, to which others
-// delegate HTTP requests.
+// delegated checks an object without hosts, to which others delegate HTTP requests.
 func (p *problems) delegated(s *networking.VirtualService) {
 	const why = "cannot be given without hosts: such an object only takes HTTP requests that others delegate to it"
 	if len(s.Gateways) > 0 {
@@ -110,7 +110,7 @@ func (p *problems) destination(field string, d *networking.Destination) {
 	}
 }
 
-// weights are shares of their sum, whatever that is.
+// weights accepts weights with any sum above 0.
 func (p *problems) weights(field string, n int, weight func(int) int32) {
 	var sum int64
 	for i := range n {

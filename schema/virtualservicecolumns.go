@@ -7,7 +7,7 @@ import (
 	networking "istio.io/api/networking/v1alpha3"
 )
 
-// routeCounts is "http=2,tcp=1".
+// routeCounts returns "http=2,tcp=1".
 func routeCounts(s *networking.VirtualService) string {
 	var parts []string
 	for _, list := range []struct {
@@ -21,7 +21,7 @@ func routeCounts(s *networking.VirtualService) string {
 	return strings.Join(parts, ",")
 }
 
-// destinationNames are the hosts that routes lead to, each once, with subsets:
+// destinationNames returns the hosts that routes lead to, each once, with subsets:
 // reviews/v1.
 func destinationNames(s *networking.VirtualService) string {
 	var names []string

@@ -9,11 +9,11 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// unixPrefix starts the address of an instance behind a Unix socket.
+// unixPrefix is the prefix of the address of an instance behind a Unix socket.
 const unixPrefix = "unix://"
 
-// longestSocket is how long the name of a socket may be, in bytes, for an Envoy
-// to listen there or connect to it.
+// longestSocket is the maximum length of a socket's name in bytes with which an
+// Envoy can listen or connect.
 const longestSocket = 107
 
 func init() {

@@ -6,9 +6,9 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// decodeWritten is Decode for what is good and in the written form, in JSON: the
-// short way of docs/decisions/023-fast-validation.md. It is nil for all else,
-// which may be good.
+// decodeWritten is Decode for valid JSON in the written form: the fast way of
+// docs/decisions/023-fast-validation.md. It returns nil for all other texts, which
+// may be valid.
 func decodeWritten(text []byte, opts Options) (*Object, diag.List) {
 	if len(text) > MaxTextBytes || !beginsAsJSON(text) || !opts.Counted && TooMany(text) {
 		return nil, nil
@@ -41,18 +41,18 @@ func decodeWritten(text []byte, opts Options) (*Object, diag.List) {
 	return o.passed(d.typed), Document{Text: text, File: opts.File, Line: 1}.unread().tell("", &d)
 }
 
-// isWritten is Validate for what is good and in the written form. It is false
-// for all else, which may be good.
+// isWritten is Validate for a valid object in the written form. It returns false
+// for all others, which may be valid.
 func (o *Object) isWritten() bool {
 	warnings, ok := o.warnings()
 	return ok && len(warnings) == 0
 }
 
-// warnings are those about an object that is good and in the written form; false for
-// all else, which may be good.
+// warnings returns the warnings about a valid object in the written form, and false
+// for all others, which may be valid.
 func (o *Object) warnings() (diag.List, bool) {
 	if len(o.raw) > MaxTextBytes || o.sealed != nil {
-		return nil, false // What is shown of a sealed one is not what is to be judged.
+		return nil, false // The shown text of a sealed object is not the one to check.
 	}
 	s, ok := read(string(o.raw))
 	defer s.done()
@@ -66,12 +66,13 @@ func (o *Object) warnings() (diag.List, bool) {
 	return readable(d.finish()), true
 }
 
-// take holds a scan against the schemas and reads its metadata. The namespace in
-// d.meta is for an object that has none.
+// take checks a scan against the schemas and reads its metadata. The namespace in
+// d.meta is for an object that names none.
 func (d *candidate) take(s *scan) (spec int32, ok bool) {
 	apiVersion, _ := s.of(s.member(0, "apiVersion"))
 	name, _ := s.of(s.member(0, "kind"))
-	// Of private fields nothing is told that was found, and the long way sees to it.
+	// Problems must not show the values of private fields; the slow way ensures
+	// that.
 	if d.kind, ok = KindByName(name); !ok || len(d.kind.private) > 0 || apiVersion != d.kind.APIVersion() {
 		return 0, false
 	}
@@ -99,8 +100,8 @@ func (s *scan) isPlain(schema string, i int32) bool {
 	return fits && plain
 }
 
-// means checks what no schema says, and keeps the typed spec. Warnings may be
-// found besides.
+// means checks what no schema expresses, and keeps the typed spec. It may find
+// warnings and still return true.
 func (d *candidate) means(o *Object) bool {
 	d.checkMeaningOfMeta()
 	var err error
@@ -111,16 +112,17 @@ func (d *candidate) means(o *Object) bool {
 	return d.list.Err() == nil
 }
 
-// unread is a tree for positions alone.
+// unread returns a tree for positions only.
 func (d Document) unread() *tree {
 	return &tree{places: places{doc: d}, nodes: lazyNodes(func() []byte {
-		// A tab is white space to JSON and nothing to YAML, whose parser
-		// finds the positions. Inside a JSON text there are none.
+		// A tab is white space in JSON and not in YAML, whose parser finds the
+		// positions. Strings in JSON have no tabs.
 		return bytes.ReplaceAll(d.Text, []byte("\t"), []byte(" "))
 	})}
 }
 
-// written is a JSON text in the written form, but for what no object has in it.
+// written returns a JSON text in the written form, and any text that a scan rejects
+// unchanged.
 func written(text []byte) []byte {
 	s, ok := read(string(text))
 	defer s.done()

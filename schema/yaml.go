@@ -30,8 +30,9 @@ func (d Document) parseYAML() (*tree, diag.List) {
 	return &tree{value: value, places: c.places, nodes: func() *yaml.Node { return top }}, c.list
 }
 
-// readYAML reads the one document of a text. The library stops behind it, and has
-// nothing to say of what follows a map in braces unless it is asked for that too.
+// readYAML reads the only document of a text. The library stops after the first
+// one, and reports an error in the text after a map in braces only if it is asked
+// for a second document.
 func readYAML(text []byte, into *yaml.Node) error {
 	in := yaml.NewDecoder(bytes.NewReader(text))
 	if err := in.Decode(into); err != nil && !errors.Is(err, io.EOF) {
@@ -46,13 +47,13 @@ func readYAML(text []byte, into *yaml.Node) error {
 
 var errMoreYAML = errors.New("yaml: there is more text after the end of the object")
 
-// converter makes plain values of YAML nodes. What YAML allows and objects do
-// not have is a problem.
+// converter converts YAML nodes to plain values. It reports YAML features that
+// objects do not have.
 type converter struct {
 	places
 	list    diag.List
 	aliased int // values and texts reached through aliases
-	inAlias int // aliases that we are inside of
+	inAlias int // the depth of nested aliases
 }
 
 func (c *converter) problem(n *yaml.Node, reason diag.Reason, message string) {
@@ -86,7 +87,7 @@ func (c *converter) value(n *yaml.Node, depth int) any {
 	return c.scalar(n)
 }
 
-// repeats counts what aliases repeat, and tells when that is too much.
+// repeats counts what aliases repeat, and reports when that is too much.
 func (c *converter) repeats(n *yaml.Node) bool {
 	if c.inAlias == 0 {
 		return false
@@ -99,7 +100,7 @@ func (c *converter) repeats(n *yaml.Node) bool {
 	return c.aliased > maxAliased
 }
 
-// An anchor may hold an alias to itself; the depth ends that.
+// alias relies on the depth limit, because an anchor may hold an alias to itself.
 func (c *converter) alias(n *yaml.Node, depth int) any {
 	c.inAlias++
 	defer func() { c.inAlias-- }()
@@ -155,7 +156,7 @@ func (c *converter) scalar(n *yaml.Node) any {
 
 var decimal = regexp.MustCompile(`^[-+]?(0|[1-9][0-9]*)$`)
 
-// Readers of YAML differ on what 010 is.
+// integer accepts only decimal numbers, because readers of YAML differ on 010.
 func (c *converter) integer(n *yaml.Node) any {
 	if !decimal.MatchString(n.Value) {
 		c.problem(n, diag.Malformed, fmt.Sprintf("the number %s must be written in decimal, without leading zeros or underscores; for a text, put it in quotes", n.Value))
@@ -170,8 +171,8 @@ func (c *converter) integer(n *yaml.Node) any {
 
 var notABool = regexp.MustCompile(`^(?i:yes|no|on|off)$`)
 
-// YAML 1.1, which kubectl reads, takes yes for true; YAML 1.2 takes it for a
-// text. Nobody shall be surprised by which.
+// booleanLike rejects words such as yes: YAML 1.1, which kubectl reads, takes yes
+// for true; YAML 1.2 takes it for a text.
 func (c *converter) booleanLike(n *yaml.Node) {
 	if n.Style == 0 && notABool.MatchString(n.Value) {
 		c.problem(n, diag.Malformed, fmt.Sprintf("%s without quotes is true or false to some readers of YAML and a text to others; write true or false, or put it in quotes", n.Value))

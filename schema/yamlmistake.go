@@ -13,22 +13,22 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// yamlMistake finds where a text stops being YAML: after the shortest beginning
-// that is wrong for the same reason, whatever follows. The library names a line
-// at best, and often that where the surrounding map began.
+// yamlMistake finds where a text stops being YAML: after the shortest prefix that
+// fails for the same reason, whatever follows. The library reports a line at best,
+// and often the line where the surrounding map began.
 type yamlMistake struct {
-	text  []byte // with a line before it: the library does not tell lines that are the first
+	text  []byte // with a line in front, because the library does not report the first line
 	lines [][]byte
 	ends  []int // of the lines
 	err   string
 	spent int // bytes that were read again
 }
 
-// maxReread bounds the bytes that are read again to find a place. It is enough
-// for each text that a person would write.
+// maxReread is the maximum number of bytes that are read again to find a place. It
+// is enough for texts that people write.
 const maxReread = 4 << 20
 
-// newYAMLMistake takes a text that is no YAML.
+// newYAMLMistake expects a text that is not valid YAML.
 func newYAMLMistake(text []byte) *yamlMistake {
 	m := &yamlMistake{text: append([]byte("#\n"), text...)}
 	for line := range bytes.Lines(m.text) {
@@ -40,7 +40,7 @@ func newYAMLMistake(text []byte) *yamlMistake {
 	return m
 }
 
-// read is what is wrong with the beginning of the text, "" for nothing.
+// read returns the error of a prefix of the text, "" for none.
 func (m *yamlMistake) read(end int) string {
 	m.spent += end
 	var ignored yaml.Node
@@ -50,16 +50,16 @@ func (m *yamlMistake) read(end int) string {
 	return ""
 }
 
-// by reports whether the mistake is within the beginning of the text. It is not
-// asked for more than maxReread.
+// by reports whether the mistake is within a prefix of the text. It stops reading
+// after maxReread bytes.
 func (m *yamlMistake) by(end int) bool { return m.spent < maxReread && m.read(end) == m.err }
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
 func (m *yamlMistake) message() string { return yamlLine.ReplaceAllString(m.err, "") }
 
-// line is the index of the line with the mistake. It is not above the one that
-// the library names, and mostly close below it.
+// line returns the index of the line with the mistake. It is the line that the
+// library names or a later one, mostly close to it.
 func (m *yamlMistake) line() int {
 	from := 1
 	if found := yamlLine.FindStringSubmatch(m.err); found[1] != "" {
@@ -79,9 +79,9 @@ func (m *yamlMistake) line() int {
 	return from + sort.Search(last-from, func(i int) bool { return m.by(m.ends[from+i]) })
 }
 
-// column counts the characters of the line before that which the mistake is
-// seen by, or before the first one when all in between is one word: then the
-// line is what is wrong here.
+// column returns the number of characters of the line before the one at which the
+// mistake shows. If everything between is one word, it returns the beginning of the
+// line's text.
 func (m *yamlMistake) column(line int) int {
 	text, start := m.lines[line], m.ends[line-1]
 	first := len(text) - len(bytes.TrimLeft(text, " "))
@@ -93,7 +93,8 @@ func (m *yamlMistake) column(line int) int {
 	return utf8.RuneCount(text[:at])
 }
 
-// A tab is by far the most common cause, and the library does not say so.
+// malformedYAML looks for a tab first, which is by far the most common cause and
+// which the library does not report.
 func (d Document) malformedYAML() diag.List {
 	m := newYAMLMistake(d.Text)
 	bad := m.line()

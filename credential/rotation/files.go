@@ -11,10 +11,11 @@ import (
 	"github.com/pilot-api/pilot-api/credential"
 )
 
-// Files are where a pair is. Those that are "" it does not have.
+// Files are the paths of the parts of a pair. The pair lacks the parts whose path
+// is "".
 type Files struct{ CertificateFile, KeyFile, CAFile string }
 
-// The words for Files, as settings have them.
+// The names of the fields of Files in settings.
 const (
 	certificateFile = "certificateFile"
 	keyFile         = "keyFile"
@@ -27,17 +28,17 @@ var fileOf = map[string]string{
 	credential.CAField:          caFile,
 }
 
-// maxFile bounds what is read of one.
+// maxFile is the maximum size of a file, in bytes.
 const maxFile = 1 << 20
 
-// Read is their state at first sight.
+// Read reads the files once and returns their state.
 func (f Files) Read() State {
 	w := followed{files: f}
 	w.look(time.Now())
 	return w.state
 }
 
-// read is what is in the files, whatever that is.
+// read returns the contents of the files, unchecked.
 func (f Files) read() (credential.Pair, error) {
 	var texts [3]string
 	for i, file := range []struct{ word, name string }{{certificateFile, f.CertificateFile}, {keyFile, f.KeyFile}, {caFile, f.CAFile}} {
@@ -71,7 +72,8 @@ func readFile(name string) (string, error) {
 	return string(text), nil
 }
 
-// check is why a pair cannot be used, and else what its owner should know.
+// check returns an error if a pair cannot be used, and otherwise advice for its
+// owner.
 func check(pair credential.Pair, now time.Time) (advice string, err error) {
 	if credential.IsMark(strings.TrimSpace(pair.Key.Reveal())) {
 		return "", errors.New(keyFile + " has the mark of a private key in place of one")
@@ -91,19 +93,20 @@ func check(pair credential.Pair, now time.Time) (advice string, err error) {
 	return strings.Join(odd, "; "), nil
 }
 
-// followed are the files of one name, with what the last look has found.
+// followed is a set of files with the result of the last look.
 type followed struct {
 	files Files
 	state State
 
 	looked  bool
-	pair    credential.Pair // that was read
-	failure string          // why none was
-	doubt   string          // what is told if the next look finds the same
+	pair    credential.Pair // as last read
+	failure string          // why none was read
+	doubt   string          // reported if the next look finds the same
 }
 
-// look reads the files. What cannot be used is told when a second look finds the very
-// same, as it may be half of a change; and at once where there is nothing to go on with.
+// look reads the files. An unusable pair may be half of a change, so look reports
+// it only when a second look finds exactly the same, or at once if there is no pair
+// in use.
 func (w *followed) look(now time.Time) {
 	pair, err := w.files.read()
 	failure := ""

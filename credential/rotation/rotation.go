@@ -1,11 +1,11 @@
-// Package rotation follows certificates and keys in files that others replace: in
-// place, by another file of the name, or by another target of a link to them or to
-// their folder. What does not fit together, as while one of two files is new, leaves
-// the last good pair as it is.
+// Package rotation follows certificates and keys in files that other programs
+// replace: in place, by another file of the same name, or by another target of a
+// link to them or to their folder. While the files do not match, for example when
+// only one of two files is new, the last good pair stays in use.
 //
-// The files are read once a second. Who waited for events of the file system would
-// have to wait at each link of the way to a file, would miss those of network file
-// systems, and would read once in a while all the same (docs/decisions/021-secrets.md).
+// The files are read once a second. File system events would need a watch at each
+// link on the way to a file, would miss changes on network file systems, and would
+// still need an occasional read (docs/decisions/021-secrets.md).
 package rotation
 
 import (
@@ -22,17 +22,18 @@ import (
 // interval is the time between two looks.
 const interval = time.Second
 
-// State is what became of some files. States that are equal by == are the same.
+// State is the result of following a set of files. States that are equal by == are
+// the same.
 type State struct {
-	// Pair is the last one that could be used; zero before the first.
+	// Pair is the last usable one; zero before the first.
 	Pair credential.Pair
-	// Problem is why what is in the files now is not the Pair, or what is wrong with it
-	// all the same; "" for nothing. It has none of their text.
+	// Problem says why the Pair is not the current content of the files, or what is
+	// wrong with it nevertheless; "" for nothing. It contains none of their text.
 	Problem string
 }
 
-// Follower follows files by names that are the caller's. Its methods are safe for
-// concurrent use.
+// Follower follows files under names that the caller chooses. Its methods are safe
+// for concurrent use.
 type Follower struct {
 	log     *slog.Logger
 	looking sync.Mutex
@@ -44,8 +45,8 @@ type Follower struct {
 	changed chan struct{}
 }
 
-// New reads all files. What cannot be used is a Problem of its State, and told the
-// log.
+// New reads all files. An unusable file becomes a Problem of its State, and is
+// logged.
 func New(files map[string]Files, log *slog.Logger) *Follower {
 	f := &Follower{
 		log: log, follow: map[string]*followed{}, states: map[string]State{}, changed: make(chan struct{}),
@@ -57,35 +58,36 @@ func New(files map[string]Files, log *slog.Logger) *Follower {
 	return f
 }
 
-// States are those of all names.
+// States returns the states of all names. The map is the caller's.
 func (f *Follower) States() map[string]State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.states)
 }
 
-// State is that of a name.
+// State returns the state of a name.
 func (f *Follower) State(name string) State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.states[name]
 }
 
-// Taken is how often other files were taken into use, the first time included.
+// Taken returns how often a new pair was taken into use, the first time included.
 func (f *Follower) Taken() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.taken
 }
 
-// Changed is closed at the next change of a State after the call.
+// Changed returns a channel that is closed at the next change of a State after the
+// call.
 func (f *Follower) Changed() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.changed
 }
 
-// Run looks until ctx ends, and returns ctx's error.
+// Run calls Look every second until ctx ends, and returns ctx's error.
 func (f *Follower) Run(ctx context.Context) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -99,7 +101,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// Look reads all files.
+// Look reads all files once.
 func (f *Follower) Look() {
 	f.looking.Lock()
 	defer f.looking.Unlock()
@@ -123,7 +125,7 @@ func (f *Follower) Look() {
 	}
 }
 
-// tell logs what has changed, and reports whether the pair has.
+// tell logs the changes of a state, and reports whether the pair changed.
 func (f *Follower) tell(name string, before, after State) (taken bool) {
 	taken = !after.Pair.Equal(before.Pair)
 	if taken {
