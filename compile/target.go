@@ -13,7 +13,7 @@ import (
 // have the same cluster.
 type target struct {
 	name    string        // of the cluster, without the suffix for TLS
-	key     string        // EDS key
+	key     string        // key by which endpoints are found
 	host    string        // host whose rules apply to it
 	number  int           // of the host's port
 	version version       // of the host

@@ -18,7 +18,7 @@ import (
 const meshGateway = "mesh"
 
 // WebSocketAnnotation on a VirtualService is a comma-separated list of its http
-// routes that upgrade connections to WebSocket. Only proxies of the v1 API need it;
+// routes that upgrade connections to WebSocket. Only older proxies need it;
 // others upgrade without configuration, so Istio has no field for it.
 const WebSocketAnnotation = "pilot-api/websocket-routes"
 
