@@ -10,7 +10,7 @@ import (
 )
 
 // registry has the services as inputs. A service stays the same value while only
-// its instances change: hardly anything depends on those, because a query of its own answers
+// its instances change: hardly anything depends on those, because proxies receive
 // endpoints separately. So code here must read the Instances of a service only
 // through instances.
 type registry struct {
