@@ -53,14 +53,13 @@ const maxNamedBlocks = 100_000
 
 // addressesIn returns the address owners for the callers of a scope.
 func (p *plan) addressesIn(s scope) *addressOwners {
-	key := addressKey{router: s.role == mesh.Router}
-	// Callers of a namespace that sees what every namespace sees share one result, so
-	// that a further namespace costs nothing here.
-	if namespace := p.forDomain(s.domain).namespace; p.seesApart.Get(p.r, none{})[namespace] {
-		key.namespace = namespace
-	}
+	key := addressKey{namespace: p.forDomain(s.domain).namespace, router: s.role == mesh.Router}
 	if s.sidecar.limits() {
 		key.sidecar = s.sidecar
+	} else if !p.seesApart.Get(p.r, none{})[key.namespace] {
+		// Callers of a namespace that sees what every namespace sees share one result,
+		// so that a further namespace costs nothing here.
+		key.namespace = ""
 	}
 	return p.addresses.Get(p.r, key)
 }
