@@ -43,7 +43,7 @@ func redirecting(t *testing.T, pilot *Pilot) *Pilot {
 			r.Out.Header.Set("Accept-Encoding", "identity")
 		},
 		ModifyResponse: redirectingAnswers(l.Addr().String()),
-		Transport:      overSocket(behind),
+		Transport:      pollsOverSocket{overSocket(behind)},
 	}
 	front := httptest.NewServer(proxy)
 	t.Cleanup(front.Close)
@@ -51,6 +51,17 @@ func redirecting(t *testing.T, pilot *Pilot) *Pilot {
 	go local.Serve(l) // Ends with the test.
 	t.Cleanup(func() { local.Close() })
 	return &Pilot{&testbed.Server{URL: front.URL, Process: pilot.Process}, pilot.programs}
+}
+
+// pollsOverSocket sends polls over the server's socket, which takes nothing else, and all
+// other requests over TCP.
+type pollsOverSocket struct{ socket http.RoundTripper }
+
+func (p pollsOverSocket) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPost {
+		return p.socket.RoundTrip(r)
+	}
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // redirectingAnswers changes the listeners in the server's answers, and the socket
