@@ -185,9 +185,8 @@ func (l *laid) table(t *tableLayout) *tableLayout {
 	return found
 }
 
-// stretch is a run of consecutive entries. What is derived from it is computed once
-// for all tables that contain it, and a change of an entry affects no other
-// stretch.
+// stretch is a run of consecutive entries. Its results are computed once for all
+// tables that contain it, and a change of an entry affects no other stretch.
 type stretch struct{ entries []*entry }
 
 // stretchesOf cuts entries into stretches with the given average length. The names

@@ -34,7 +34,7 @@ func ServiceOf(typeURL string) string { return xds.ServiceOf(typeURL) }
 // Services are those of all types.
 func Services() []string { return xds.Services() }
 
-// What is known of proxies and objects; package feedback says what each means.
+// The states of proxies and objects. Package feedback documents each of them.
 type (
 	Transport      = feedback.Transport
 	SyncState      = feedback.SyncState

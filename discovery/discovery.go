@@ -9,8 +9,8 @@
 // that a proxy never sees a mixture of two, and only if it differs: other views and their
 // proxies are not touched. Trouble of ours never takes anything away from a proxy: a view
 // that cannot be compiled, or that would be left with nothing by accident, keeps its last
-// good answers and becomes a Problem. What is wrong with an object closes its own part of
-// a view and no more.
+// good answers and becomes a Problem. A fault of an object closes only its own part
+// of a view.
 //
 // The rooms, from the ground up; none knows the one above it:
 //

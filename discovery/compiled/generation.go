@@ -7,9 +7,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Generation is what follows from one snapshot and is the same for every proxy.
-// What is not, hangs on views, which follow each other in their entries, each in
-// its own time.
+// Generation has the results of one snapshot that are the same for every proxy.
+// Results that differ between proxies belong to views. Each view entry advances from
+// one view to the next in its own time.
 type Generation struct {
 	encoder   *Encoder
 	Serial    int64 // counts generations of this process

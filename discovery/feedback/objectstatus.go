@@ -93,8 +93,8 @@ func (c *viewGroup) running(ref diag.Ref, revision int64) int {
 
 // NewObjectStatuses returns the status of the objects of what is published, nil for
 // nothing, among the proxies that eachProxy visits. problems are in the order of
-// CompareProblems. What has not changed since an earlier call, nil for none, is shared
-// with that.
+// CompareProblems. The result shares all unchanged statuses with before, the result
+// of an earlier call, which may be nil.
 func NewObjectStatuses(published *mesh.Snapshot, problems diag.List, before *ObjectStatuses, eachProxy func(func(ProxySyncState), SyncVisitor)) *ObjectStatuses {
 	if before == nil {
 		before = &ObjectStatuses{}

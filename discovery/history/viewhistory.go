@@ -222,7 +222,8 @@ func (p *ViewHistory) compile(snapshot func() *mesh.Snapshot) (f *pastSnapshot) 
 
 // ViewsOf are the views of the past that the proxy may be at, oldest first: those
 // with clusters that its next view has not, back to the one that it is known to be at,
-// if there is one. What was in force when the entry of the proxy was made, the entry remembers itself.
+// if there is one. The entry of the proxy
+// itself keeps the view that was in force when the entry was made.
 func (p *ViewHistory) ViewsOf(proxy mesh.Proxy, next *compiled.View, born int64, is func(*compiled.View) bool) []*compiled.View {
 	var out []*compiled.View
 	var seen []*pastSnapshot

@@ -58,8 +58,8 @@ const (
 	trialOfNone // of what stands in for all that is suspected
 )
 
-// maxTries bounds the trials for one version of a table. What is suspected after them
-// is left out together.
+// maxTries bounds the trials for one version of a table. All parts that are still
+// suspected after these trials are left out together.
 const maxTries = 64
 
 // newPartial begins with a table that was nacked, nil if it cannot be split into parts.

@@ -287,9 +287,9 @@ func (t *Transition) note(name string, next subscription, answered string) {
 }
 
 // advance makes the next view the target, unless there is a newer one: a request
-// may have begun before the last change was published. What is newer follows from
-// the order of publishing; a revision goes back when a store is restored.
-// A proxy that is not known is at a view of which is says so.
+// may have begun before the last change was published. The order of publishing
+// decides which view is newer, because a revision goes back when a store is restored.
+// For an unknown proxy, is reports the views that it may be at.
 func (t *Transition) advance(p Request, now time.Time, is func(*compiled.View) bool) {
 	if len(t.held) == 0 {
 		t.begin(p, now, is)
