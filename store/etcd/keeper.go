@@ -199,6 +199,7 @@ func (k *keeper) compact(ctx context.Context, revision int64) error {
 // writes would make none. The writes here change nothing.
 func (k *keeper) settlePages() {
 	for range 2 {
+		k.awaitReaders()
 		tx := k.server.Backend().BatchTx()
 		tx.LockOutsideApply()
 		if revision, found := mvcc.UnsafeReadFinishedCompact(tx); found {
@@ -206,6 +207,18 @@ func (k *keeper) settlePages() {
 		}
 		tx.Unlock()
 		k.server.Backend().ForceCommit()
+	}
+}
+
+// readerWait bounds awaitReaders.
+const readerWait = 100 * time.Millisecond
+
+// awaitReaders waits until the only reader of the database is the transaction that etcd
+// keeps open for later reads, at most for readerWait. etcd closes a reader's transaction
+// in a goroutine of its own, which may run after the reader's end.
+func (k *keeper) awaitReaders() {
+	for began := time.Now(); k.server.Backend().OpenReadTxN() > 1 && time.Since(began) < readerWait; {
+		time.Sleep(time.Millisecond)
 	}
 }
 
