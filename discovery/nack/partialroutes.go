@@ -319,12 +319,13 @@ func (a *partialRoutes) retarget(r *xds.Resource, table *ir.RouteTable, at *comp
 		return p
 	}
 	a.guilty = those(a.guilty, same)
+	below := true // whether the group below is complete
 	for i, g := range a.search {
 		parts := those(g.parts, same)
-		if len(parts) != len(g.parts) {
-			g.guilty, g.exonerates = false, false
-		}
-		g.parts = parts
+		complete := len(parts) == len(g.parts)
+		g.guilty = g.guilty && complete
+		g.exonerates = g.exonerates && complete && below
+		g.parts, below = parts, complete
 		a.search[i] = g
 	}
 	a.search = slices.DeleteFunc(a.search, func(g suspectGroup) bool { return len(g.parts) == 0 })

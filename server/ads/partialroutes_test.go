@@ -271,8 +271,8 @@ func newPoisonedWorld(rt *rapid.T, t *testing.T, kind variant) *poisonedWorld {
 	return w
 }
 
-// change changes some rules.
-func (w *poisonedWorld) change() {
+// draw changes some rules.
+func (w *poisonedWorld) draw() {
 	for i := range w.now {
 		w.now[i] = rapid.SampledFrom([]string{w.now[i], "1", "2", "3", "666"}).Draw(w.T, hostOf(i))
 		seconds := 0
@@ -282,6 +282,11 @@ func (w *poisonedWorld) change() {
 	w.envoy.seen = nil
 	w.forget()
 	settle()
+}
+
+// change changes some rules, and checks what the proxy makes of them.
+func (w *poisonedWorld) change() {
+	w.draw()
 	w.envoy.play()
 	want, bad := map[string]string{}, []string{}
 	for i, now := range w.now {
@@ -299,4 +304,48 @@ func (w *poisonedWorld) change() {
 	if n, most := count(w.envoy.seen, rds), 2+8*len(w.now); n > most {
 		w.Fatalf("told %d times, want %d at most", n, most)
 	}
+}
+
+// TestChangesDuringTheSearchProperty checks that rules which change, and a proxy which
+// reconnects, while a search for the bad rules of a table is under way never have a good
+// rule blamed: once the proxy has processed everything, it has the newest version of each
+// good rule, and only bad rules are blamed.
+func TestChangesDuringTheSearchProperty(t *testing.T) {
+	for _, kind := range []variant{world, delta} {
+		t.Run(string(kind), func(t *testing.T) {
+			inBubble(t, func(rt *rapid.T, t *testing.T) {
+				w := newPoisonedWorld(rt, t, kind)
+				for range rapid.IntRange(2, 6).Draw(rt, "changes") {
+					if rapid.IntRange(0, 3).Draw(rt, "reconnects") == 0 {
+						w.envoy.again(w.server.connect(kind, nodeA))
+					}
+					w.draw()
+					for range rapid.IntRange(0, 4).Draw(rt, "responses") {
+						w.envoy.takeOne()
+					}
+				}
+				w.wantGood()
+				w.envoy.end()
+				w.server.stop()
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// wantGood has the proxy process everything and checks the good rules.
+func (w *poisonedWorld) wantGood() {
+	w.envoy.play()
+	want, bad := map[string]string{}, []string{}
+	for i, now := range w.now {
+		if now == "666" {
+			bad = append(bad, "timeout-"+hostOf(i))
+		} else {
+			want[hostOf(i)] = now + "s"
+		}
+	}
+	w.Logf("now %v, told %v", w.now, w.envoy.seen)
+	w.envoy.wantTimeouts(want)
+	slices.Sort(bad)
+	wantBlame(w.envoy.t, w.server, bad...)
 }
