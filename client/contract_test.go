@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/memory"
@@ -24,6 +25,7 @@ func behind(tb testing.TB, s store.Interface) *client.Client {
 }
 
 func TestContract(t *testing.T) {
+	outside.Slow(t)
 	behindHTTP := map[store.Interface]*memory.Store{}
 	storetest.Run(t, func(tb testing.TB) store.Interface {
 		mem := memory.New()

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
@@ -278,6 +279,7 @@ func (o *overtaking) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object,
 // TestRollbackIsOvertaken checks that another client may change an object in the middle
 // of a step, after it was compared.
 func TestRollbackIsOvertaken(t *testing.T) {
+	outside.Slow(t)
 	for name, i := range map[string]int{"first": 0, "middle": 300, "last": 499} {
 		t.Run(name, func(t *testing.T) {
 			s := newShelf(t)
@@ -311,6 +313,7 @@ func (f frugal) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 // TestRollbackMakesSmallerSteps checks a transaction that is too large for the store
 // for another reason than its number of operations.
 func TestRollbackMakesSmallerSteps(t *testing.T) {
+	outside.Slow(t)
 	s := newShelf(t)
 	for _, step := range s.steps(s.serve(frugal{s.store, 70}, client.Options{}), nil) {
 		if len(step.Results) > 70 {

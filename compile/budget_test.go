@@ -13,6 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -161,6 +162,7 @@ func manyServers(t testing.TB, n int, host string) *schema.Object {
 // TestNothingMultipliesBeyondTheBudget: whatever lists multiply with each other, the
 // memory that it takes is bounded, and the author is told.
 func TestNothingMultipliesBeyondTheBudget(t *testing.T) {
+	outside.Slow(t)
 	const most = 700 << 20 // allocated, and most of it given back: that of 100,000 routes, and of a mesh of some hundred thousand
 	for name, of := range multiplying {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/pilot-api/pilot-api/envoy/v1"
 	v3 "github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/internal/golden"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -28,6 +29,7 @@ const effectsFile = "../schema/effects.json"
 // The reference pages say so beside each field. Run with -update after a change,
 // then make docs.
 func TestEffects(t *testing.T) {
+	outside.Slow(t)
 	got := map[string]map[string]string{}
 	for _, kind := range schema.Kinds() {
 		got[kind.Kind] = effectsOf(t, kind)
@@ -253,12 +255,13 @@ func told(t *testing.T, kind *schema.Kind, spec any) answers {
 	}
 	snapshot := mesh.NewSnapshot(1, settings, objs)
 	var out answers
-	problems := append(found, snapshot.Problems...)
+	effectCompiler.Advance(snapshot)
+	problems := slices.Concat(found, snapshot.Problems, effectCompiler.Problems())
 	for _, node := range []string{
 		"sidecar~10.1.0.1~web-1.default~default.svc.cluster.local", "sidecar~10.7.7.7~a.other~other.svc.cluster.local",
 		"router~10.1.0.9~edge-1.default~default.svc.cluster.local", "ingress~10.1.0.8~in-1.default~default.svc.cluster.local",
 	} {
-		config, more := compile.Proxy(snapshot, snapshot.View(proxy(t, node)))
+		config, more := effectCompiler.Proxy(snapshot.View(proxy(t, node)))
 		problems = append(problems, more...)
 		out.v3 += spelledV3(t, config) + members(t, snapshot, config)
 		out.v1 += spelledV1(t, config) + members(t, snapshot, config)
@@ -270,6 +273,10 @@ func told(t *testing.T, kind *schema.Kind, spec any) answers {
 	}
 	return out
 }
+
+// effectCompiler goes from one object to the next, which TestIncrementalIsAsFromScratch
+// says is the same as to begin anew.
+var effectCompiler = compile.NewCompiler()
 
 var parsedWorld []*schema.Object
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -184,6 +185,7 @@ func webService(t testing.TB) *schema.Object {
 // times as long, and not sixteen times. One good measurement among several is
 // enough, and a busy machine cannot make all of them bad.
 func TestCompilingIsNotQuadratic(t *testing.T) {
+	outside.Slow(t)
 	const few, tries = 500, 6
 	for name, objects := range manyOf {
 		t.Run(name, func(t *testing.T) {

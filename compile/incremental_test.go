@@ -15,6 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -107,6 +108,7 @@ func (c *changing) next(rt *rapid.T) *mesh.Snapshot {
 // comes out is what a compiler that knows nothing makes of the same snapshot,
 // and what equals the last result is the last result.
 func TestIncrementalIsAsFromScratch(t *testing.T) {
+	outside.Slow(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		settings := mesh.DefaultSettings()
 		settings.ProxyHTTPPort = rapid.SampledFrom([]int{0, 15002}).Draw(rt, "proxy port")

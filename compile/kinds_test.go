@@ -12,6 +12,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -20,6 +21,7 @@ import (
 // TestEveryKindCounts: an object of a kind that can be stored must change what
 // proxies do, or be reported. So each kind has an archive in which it does.
 func TestEveryKindCounts(t *testing.T) {
+	outside.Slow(t)
 	files, err := filepath.Glob("../testdata/translate/*.txtar")
 	if err != nil {
 		t.Fatal(err)

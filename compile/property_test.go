@@ -11,6 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -55,6 +56,7 @@ func drawPilot(rt *rapid.T) mesh.V1Compatibility {
 }
 
 func TestOrderOfObjectsHasNoEffect(t *testing.T) {
+	outside.Slow(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		objs, pilot := meshgen.Objects(rt), drawPilot(rt)
 		node := rapid.SampledFrom(meshgen.Proxies).Draw(rt, "node")
@@ -105,6 +107,7 @@ var closingObjects = map[string]spec{
 }
 
 func TestBadRuleChangesNothingElse(t *testing.T) {
+	outside.Slow(t)
 	for name, bad := range badObjects {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
@@ -127,6 +130,7 @@ func TestBadRuleChangesNothingElse(t *testing.T) {
 // TestBadRuleCloses: what a rule might have refused goes to nobody else, and
 // other hosts are as they were.
 func TestBadRuleCloses(t *testing.T) {
+	outside.Slow(t)
 	const node = "sidecar~10.7.7.7~x~default.svc.cluster.local"
 	for name, bad := range closingObjects {
 		t.Run(name, func(t *testing.T) {

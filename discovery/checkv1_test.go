@@ -16,6 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	v1 "github.com/pilot-api/pilot-api/envoy/v1"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -123,6 +124,7 @@ func TestCheckLooksAtKindsOfProxies(t *testing.T) {
 
 // TestCheckInV1IsAsFromScratch: whatever is written before.
 func TestCheckInV1IsAsFromScratch(t *testing.T) {
+	outside.Slow(t)
 	nodes := []string{nodeA, nodeWeb, "router~10.9.0.4~d.default~default.svc.cluster.local"}
 	src := newObjects()
 	s := discovery.New(discovery.Options{Source: src, Settings: settings()})

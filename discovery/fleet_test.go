@@ -17,6 +17,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -65,6 +66,7 @@ func TestViewsStay(t *testing.T) {
 // told what they would be told by a server that has just started, and the
 // problems are the same.
 func TestStepByStepIsAsAtOnce(t *testing.T) {
+	outside.Slow(t)
 	nodes := append(slices.Clone(meshgen.Proxies), nodeA, nodeB, nodeWeb)
 	for i := range 3 {
 		nodes = append(nodes, fmt.Sprintf("sidecar~10.1.0.%d~x~elsewhere.svc.cluster.local", i+1), fmt.Sprintf("ingress~10.1.0.%d~x~other.example", i+1))

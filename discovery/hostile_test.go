@@ -29,6 +29,7 @@ import (
 // published, to proxies that had something before as to new ones, and taken by a
 // real Envoy.
 func TestEnvoyTakesWhatIsPublished(t *testing.T) {
+	outside.Slow(t)
 	program := outside.Tool(t, "envoy")
 	dir := t.TempDir()
 	selfsigned.Write(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // tcpServices have a listener each.
@@ -22,6 +23,7 @@ func tcpServices(t *testing.T, n int) *objects {
 
 // TestInventedAddressesTakeNoMemory, and everybody at them is told the same.
 func TestInventedAddressesTakeNoMemory(t *testing.T) {
+	outside.Slow(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := follow(t, tcpServices(t, 40), discovery.Options{})
 		ask := func(i int) (string, string) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -49,6 +50,7 @@ func TestNobodyWaitsForAPoll(t *testing.T) {
 // TestPollsThatRefuse begin and cease to, while changes are published and others come
 // and go.
 func TestPollsThatRefuse(t *testing.T) {
+	outside.Slow(t)
 	web := service(t, "web.example", "10.1.0.1")
 	src := newObjects(web)
 	s := discovery.New(discovery.Options{Source: src, Settings: settings()})

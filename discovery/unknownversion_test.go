@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -125,6 +126,7 @@ func (e *wanderer) check() {
 // behind, for moments or for a minute, never loses a cluster that one of its routes leads
 // to, and never goes back to an older state.
 func TestPollsOfAReplicaThatIsBehind(t *testing.T) {
+	outside.Slow(t)
 	for seed := range uint64(100) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -63,6 +64,7 @@ var tlsCases = []tlsCase{
 // Observes DestinationRule trafficPolicy.tls.clientCertificate trafficPolicy.tls.privateKey trafficPolicy.tls.credentialName trafficPolicy.tls.insecureSkipVerify
 // Observes ServiceEntry subjectAltNames
 func TestTLSToEndpoints(t *testing.T) {
+	outside.Slow(t)
 	dir := t.TempDir()
 	authority := selfsigned.NewAuthority(t, dir)
 	for _, host := range []string{"workload.example", "alias.example"} {

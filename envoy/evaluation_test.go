@@ -16,6 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/internal/evaluator"
 	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -24,6 +25,7 @@ import (
 // becomes of a request. Where v1 says what v3 says by the evaluator, v1 is right
 // too.
 func TestEvaluatorIsRight(t *testing.T) {
+	outside.Slow(t)
 	asked := 0
 	for seed := range 12 {
 		cfg := drawnConfig(t, seed)

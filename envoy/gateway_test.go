@@ -8,6 +8,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -56,6 +57,7 @@ spec:
 //
 // Observes Gateway servers[].tls.mode servers[].tls.caCertificates
 func TestMutualGatewayDemandsACertificate(t *testing.T) {
+	outside.Slow(t)
 	pairs := map[string]tls.Certificate{"none": {}}
 	dir := t.TempDir()
 	for _, name := range []string{"front", "client", "stranger"} {

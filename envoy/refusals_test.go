@@ -209,6 +209,7 @@ func one[T any, M interface {
 // TestRefusals holds each rule of the list against a real Envoy. A newer one
 // that moved a bound fails here.
 func TestRefusals(t *testing.T) {
+	outside.Slow(t)
 	program := outside.Tool(t, "envoy")
 	dir := t.TempDir()
 	selfsigned.Write(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/scenario"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -22,6 +23,7 @@ import (
 // TestScenarios has a real Envoy show what fields of objects do: each archive of
 // testdata/live beside the services of services.yaml there.
 func TestScenarios(t *testing.T) {
+	outside.Slow(t)
 	scenarios, err := scenario.ReadAll("../testdata/live")
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -76,6 +77,7 @@ spec:
 
 // TestServiceInstances calls instances that are no IP addresses of the registry.
 func TestServiceInstances(t *testing.T) {
+	outside.Slow(t)
 	a := startBackend(t, "a")
 	settings := mesh.DefaultSettings()
 	settings.UnixSocketFolders = []string{t.TempDir()}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -124,6 +125,7 @@ spec:
 // Observes VirtualService tls[].match[].sniHosts tls[].match[].port tls[].route[].destination.host tcp[].route[].weight
 // Observes Gateway servers[].tls.mode servers[].tls.credentialName servers[].tls.maxProtocolVersion servers[].tls.cipherSuites servers[].hosts
 func TestServerNamesAtOnePort(t *testing.T) {
+	outside.Slow(t)
 	dir := t.TempDir()
 	settings := mesh.DefaultSettings()
 	settings.IngressCertificates = map[string]mesh.Certificate{}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -88,6 +89,7 @@ spec:
 //
 // Observes VirtualService hosts gateways http[].directResponse.status
 func TestSplitDenyHoldsAtAGateway(t *testing.T) {
+	outside.Slow(t)
 	port := answering(t, "served")
 	for _, app := range []string{
 		"{route: [{destination: {host: web.example}}]}",

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -35,6 +36,7 @@ func (e *liveEnvoy) statusOf(t *testing.T, ip string, port int, host, path strin
 // TestUnknownDestinations: what nobody declared goes on to where it was going,
 // or nowhere, as the mesh wants it; a rule to refuse holds in either.
 func TestUnknownDestinations(t *testing.T) {
+	outside.Slow(t)
 	server := func(name string) int {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, name, " ", r.Host) }))
 		t.Cleanup(s.Close)
@@ -93,6 +95,7 @@ spec:
 //
 // Observes VirtualService hosts http[].directResponse.status
 func TestRulesHoldAtAllHTTPPorts(t *testing.T) {
+	outside.Slow(t)
 	port := answering(t, "there")
 	objects := fmt.Sprintf(`
 apiVersion: networking.istio.io/v1

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -38,6 +39,7 @@ func echoes(t *testing.T) *ir.Cluster {
 // TestUpgrades: a connection becomes a WebSocket where the route does not say
 // otherwise, and then stays as long as both sides want.
 func TestUpgrades(t *testing.T) {
+	outside.Slow(t)
 	path := func(p string, r ir.Route) *ir.Route {
 		r.Match.Path, r.Clusters = p, all("echo")
 		return &r

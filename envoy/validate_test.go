@@ -18,6 +18,7 @@ import (
 // TestEnvoyAccepts gives every case and every bootstrap to a real Envoy, which
 // builds all of it as if it had come by discovery.
 func TestEnvoyAccepts(t *testing.T) {
+	outside.Slow(t)
 	program := outside.Tool(t, "envoy")
 	dir := t.TempDir()
 	selfsigned.Write(t, filepath.Join(dir, "testdata", "tls.crt"), filepath.Join(dir, "testdata", "tls.key"))
@@ -47,6 +48,7 @@ func TestEnvoyAccepts(t *testing.T) {
 // TestEnvoyAcceptsTranslations does so with what package compile makes of the
 // example objects, but for their certificates.
 func TestEnvoyAcceptsTranslations(t *testing.T) {
+	outside.Slow(t)
 	program := outside.Tool(t, "envoy")
 	dir := t.TempDir()
 	selfsigned.Write(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -56,6 +57,7 @@ spec:
 // request for its hosts reaches an endpoint, by no other rule and not as a request
 // to an unknown host. Other hosts are served.
 func TestWithheldVirtualServiceAnswersNothing(t *testing.T) {
+	outside.Slow(t)
 	settings := mesh.DefaultSettings()
 	settings.Budget = mesh.Budget{Object: 30, Mesh: 1000}
 	port := answering(t, "served")

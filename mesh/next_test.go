@@ -14,6 +14,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -22,6 +23,7 @@ import (
 // the one that all its objects make, also when it comes from one that is not the
 // last.
 func TestNextIsAsFromScratch(t *testing.T) {
+	outside.Slow(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		settings := mesh.DefaultSettings()
 		settings.Networks = meshgen.Networks()

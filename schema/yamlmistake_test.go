@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // yamlMistakes are lines that are wrong where a field of a map may stand, and
@@ -40,6 +42,7 @@ var yamlMistakes = []struct {
 // TestYAMLMistakesAreFound on whatever line of whatever document of a file, and
 // whatever follows.
 func TestYAMLMistakesAreFound(t *testing.T) {
+	outside.Slow(t)
 	const begin = "%YAML 1.2\n---\nkind: Other\n---\n# comment\n---\nkind: Some\n"
 	fields := func(n int) string { return strings.Repeat("field:\n  inner: {a: [1, 2], b: c} # text\n", n) }
 	for _, c := range yamlMistakes {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
@@ -40,6 +41,7 @@ func largeRule(name string) string {
 // TestLargeWritesWaitInLine checks that large writes beyond the memory wait and are
 // refused when that takes too long. No other request waits.
 func TestLargeWritesWaitInLine(t *testing.T) {
+	outside.Slow(t)
 	begun, end := make(chan string, 100), make(chan struct{})
 	w := start(t, func(o *server.Options) {
 		o.Store = waiting{o.Store, begun, end}

@@ -4,11 +4,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // TestCharsets checks that everything that accepts a body refuses an unsupported
 // charset: all endpoints of the OpenAPI documents, and the polls.
 func TestCharsets(t *testing.T) {
+	outside.Slow(t)
 	w := followed(t)
 	type endpoint struct{ method, path, media string }
 	var takers []endpoint

@@ -22,6 +22,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -195,6 +196,7 @@ func (r ruleWatcher) WatchWithContext(ctx context.Context, opts metav1.ListOptio
 // TestInformerSurvivesCompaction checks that an informer whose watch cannot be
 // resumed lists again.
 func TestInformerSurvivesCompaction(t *testing.T) {
+	outside.Slow(t)
 	stop := make(chan struct{})
 	var compacted atomic.Bool
 	w := start(t, func(o *server.Options) { o.Reads = &interrupted{Reader: o.Reads, stop: stop, compacted: &compacted} })

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 )
 
@@ -32,6 +33,7 @@ func unhurried(next http.RoundTripper) http.RoundTripper {
 
 // TestTypedErrors checks that client-go's functions recognize the errors.
 func TestTypedErrors(t *testing.T) {
+	outside.Slow(t)
 	w := start(t, func(o *server.Options) { o.MaxWatches, o.RevisionTimeout = 1, 1 })
 	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url, WrapTransport: unhurried})
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 const counted = "example.com/count"
@@ -20,6 +22,7 @@ const counted = "example.com/count"
 // count in one object, each by reading it, adding one, and retrying after a
 // conflict.
 func TestUpdateLoops(t *testing.T) {
+	outside.Slow(t)
 	const clients, steps = 8, 25
 	s := startShaken(t)
 	rules := s.writer.Namespace("default")

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // raw sends a GET and returns the body undecoded.
@@ -52,6 +54,7 @@ var ages = regexp.MustCompile(`"\d+m?\d*s?"`)
 // TestGzip checks that a large answer comes in gzip, with the same text, to clients
 // that accept it, and that small answers and watches are not compressed.
 func TestGzip(t *testing.T) {
+	outside.Slow(t)
 	w := start(t)
 	const big = 128 << 10
 	for _, length := range []int{0, big - 2000, big - 600, big - 300, big, big + 1000, 200 << 10} {

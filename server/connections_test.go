@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 )
 
 // TestConnectionsAreBounded checks that silent connections give way to new ones,
 // and that those being answered do not.
 func TestConnectionsAreBounded(t *testing.T) {
+	outside.Slow(t)
 	const most, silent = 8, 50
 	w, addr, stop := serve(t, func(o *server.Options) { o.MaxConnections = most })
 	watch := w.watch("&allowWatchBookmarks=true")
@@ -63,6 +65,7 @@ func TestAFullServerClosesNewConnections(t *testing.T) {
 // byte by byte keep nobody else out, however many they are and whichever part is
 // slow.
 func TestTricklingRequestsGiveWay(t *testing.T) {
+	outside.Slow(t)
 	const most, trickling = 8, 50
 	const head = "POST " + rulesPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/yaml\r\n"
 	for what, begin := range map[string]string{

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
@@ -28,6 +29,7 @@ var (
 
 // TestDocs runs every curl line of docs/api.md, in order, against a whole server.
 func TestDocs(t *testing.T) {
+	outside.Slow(t)
 	withTool(t, "curl")
 	page, err := os.ReadFile("../docs/api.md")
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -23,6 +24,7 @@ const (
 // can be sent. Each must be cheap, whether it is refused for its number of values
 // or read to its end.
 func TestHostileBodies(t *testing.T) {
+	outside.Slow(t)
 	s := newTarget(t)
 	for name, value := range hostileValues() {
 		for _, at := range []string{

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
@@ -50,6 +51,7 @@ const (
 // that they lack are compacted. It checks informers that list and informers that
 // fill their stores by a watch.
 func TestInformersThroughFaults(t *testing.T) {
+	outside.Slow(t)
 	changes := roundChanges
 	if *thorough {
 		changes = 20_000

@@ -7,12 +7,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // TestKeptListIsTheList checks that a repeated request for a list gets the same
 // answer as a first one, whatever has changed since, in objects or only in their
 // statuses.
 func TestKeptListIsTheList(t *testing.T) {
+	outside.Slow(t)
 	w := &world{T: t, url: startWhole(t)}
 	for i := range 150 {
 		w.create(fmt.Sprintf("r%d", i), "annotations: {note: "+strings.Repeat("x", 1<<10)+"}")
@@ -44,6 +47,7 @@ func TestKeptListIsTheList(t *testing.T) {
 // finds it in the list, while other clients request the list all the time, so that
 // it is kept whenever there is no write for a moment.
 func TestKeptListHasWhatWasWritten(t *testing.T) {
+	outside.Slow(t)
 	w := &world{T: t, url: startWhole(t)}
 	for i := range 100 {
 		w.create(fmt.Sprintf("r%d", i), "annotations: {note: "+strings.Repeat("x", 2<<10)+"}")

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -67,6 +68,7 @@ func (o outdated) store(w *world) (path string, stored *schema.Object) {
 // and this one would refuse is served, with a problem that names the field, and can
 // be changed, repaired and deleted.
 func TestObjectsOfOlderVersions(t *testing.T) {
+	outside.Slow(t)
 	for name, old := range outdatedObjects() {
 		t.Run(name, func(t *testing.T) {
 			w := followed(t)

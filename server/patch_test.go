@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -125,6 +126,7 @@ func doublingPatch(n int) string {
 // time, each patch is done, however often others were faster. A patch that removes
 // the resourceVersion may not overwrite what it never saw.
 func TestPatchLosesNoWrite(t *testing.T) {
+	outside.Slow(t)
 	const clients, each = 32, 20
 	patches := []struct{ media, text string }{
 		{mergePatch, `{"metadata":{"labels":{%q:"1"}}}`},

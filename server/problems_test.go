@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
@@ -49,6 +50,7 @@ func replicaOf(t *testing.T, mem *memory.Store, view *cache.Cache, options disco
 // TestProblemsOfWhatWasJustWritten checks that a client that writes an object and
 // then asks sees its problems.
 func TestProblemsOfWhatWasJustWritten(t *testing.T) {
+	outside.Slow(t)
 	w := followed(t)
 	for i := range 25 {
 		name := fmt.Sprintf("rule-%d", i)

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store/memory"
@@ -16,6 +17,7 @@ import (
 // this one or another, no object is programmed for lack of proxies. Proxies that
 // have reconnected count.
 func TestProgrammedAfterARestart(t *testing.T) {
+	outside.Slow(t)
 	mem := memory.New()
 	old := replica(t, mem)
 	made := old.create("split")

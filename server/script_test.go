@@ -26,12 +26,14 @@ import (
 
 // TestCurl uses the API with nothing but curl.
 func TestCurl(t *testing.T) {
+	outside.Slow(t)
 	withTool(t, "curl")
 	runScripts(t, "testdata/script/curl")
 }
 
 // TestKubectl uses the server with an unmodified kubectl.
 func TestKubectl(t *testing.T) {
+	outside.Slow(t)
 	withTool(t, "kubectl")
 	runScripts(t, "testdata/script/kubectl")
 }
@@ -39,6 +41,7 @@ func TestKubectl(t *testing.T) {
 // TestKubectlSeesStatus does so where objects have a status, with one server for
 // all scripts.
 func TestKubectlSeesStatus(t *testing.T) {
+	outside.Slow(t)
 	withTool(t, "kubectl")
 	url := startWhole(t)
 	runScriptsAt(t, "testdata/script/status", func(*testscript.Env) string { return url })

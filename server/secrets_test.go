@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
@@ -28,6 +29,7 @@ const bound = `{"apiVersion":"networking.istio.io/v1","kind":"VirtualService","m
 
 // TestNobodyReadsAKeyBack searches every output of every request for a key.
 func TestNobodyReadsAKeyBack(t *testing.T) {
+	outside.Slow(t)
 	w := replica(t, memory.New())
 	authority := selfsigned.NewAuthority(t, t.TempDir())
 	certificate, key := authority.PEM(t, "a.example")

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store/memory"
@@ -67,6 +68,7 @@ func oneProxyEach(t *testing.T, mem *memory.Store, known *register, far *world) 
 // count, and that while a replica does not answer no object is reported as run by
 // all.
 func TestStatusOfAllReplicas(t *testing.T) {
+	outside.Slow(t)
 	mem := memory.New()
 	far := replica(t, mem)
 	silent := httptest.NewServer(http.NotFoundHandler())
@@ -169,6 +171,7 @@ func TestOneProxyOfAllReplicas(t *testing.T) {
 // TestFreshStatus checks that a fresh status includes no proxy that left before the
 // request, at this replica or another one.
 func TestFreshStatus(t *testing.T) {
+	outside.Slow(t)
 	mem := memory.New()
 	far := replica(t, mem)
 	here := replica(t, mem, func(o *server.Options) { o.Peers = &register{others: map[string]string{"far": far.url}} })
@@ -196,6 +199,7 @@ func TestFreshStatus(t *testing.T) {
 // that otherwise no object is reported as run by all. A replica that is itself cut
 // off says so.
 func TestMissingReplica(t *testing.T) {
+	outside.Slow(t)
 	mem := memory.New()
 	far := replica(t, mem)
 	since := time.Date(2026, 3, 4, 5, 6, 7, 0, time.Local)
@@ -236,6 +240,7 @@ func TestMissingReplica(t *testing.T) {
 // TestAnotherReplicaAnswers checks that if another replica is reached at an
 // address, its proxies are not reported as those of the first.
 func TestAnotherReplicaAnswers(t *testing.T) {
+	outside.Slow(t)
 	mem := memory.New()
 	known := &register{others: map[string]string{}}
 	here := replica(t, mem, func(o *server.Options) { o.Peers = known })

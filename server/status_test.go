@@ -13,6 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
@@ -22,7 +24,6 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/memory"
-	"sigs.k8s.io/yaml"
 )
 
 // status has the fields of an object's status that tests read.
@@ -94,6 +95,7 @@ func (w *watching) until(resourceVersion, reason string) status {
 // TestStatusFollowsTheProxies checks that an object shows how many proxies run it,
 // in a watch and in every form of a read.
 func TestStatusFollowsTheProxies(t *testing.T) {
+	outside.Slow(t)
 	w := withReviews(t)
 	fast, slow := w.connect(1), w.connect(2)
 	seen := w.watch("&statusEvents=true")
@@ -188,6 +190,7 @@ func TestStatusOfARefusal(t *testing.T) {
 // TestStatusBesideARefusal checks that a proxy which refuses one rule of a route
 // table runs every other one.
 func TestStatusBesideARefusal(t *testing.T) {
+	outside.Slow(t)
 	w := withReviews(t)
 	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", strings.ReplaceAll(simulated.Reviews, "reviews", "ratings"), asYAML)
 	seen := w.watch("&statusEvents=true")

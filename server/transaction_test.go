@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 )
 
@@ -296,6 +297,7 @@ func TestAnEmptyNameIsNotAll(t *testing.T) {
 // TestTransactionsAreToldAgain checks that a client which lost its stream in the
 // middle of a transaction receives all of it, whichever event it resumes from.
 func TestTransactionsAreToldAgain(t *testing.T) {
+	outside.Slow(t)
 	w := start(t)
 	w.create("gone")
 	body := transaction(ruleOp("create", "a", 1), ruleOp("create", "b", 2), named("delete", "gone", ""))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -36,6 +37,7 @@ func (w *world) storeUnchecked(text string) {
 // TestWhatHasManyValuesCanBeChanged checks that neither the values of the stored
 // object nor its managedFields count for a patch.
 func TestWhatHasManyValuesCanBeChanged(t *testing.T) {
+	outside.Slow(t)
 	for name, conditions := range map[string]int{
 		"more than there may be":               schema.MaxValues/2 + 1000,
 		"as many as there may be, with owners": schema.MaxValues/2 - 250,

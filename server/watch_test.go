@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/memory"
@@ -327,6 +328,7 @@ func TestWatchLimit(t *testing.T) {
 // TestWatchOfStoppedReader checks that a client that does not read is cut off by
 // the write deadline, and keeps neither its place nor memory.
 func TestWatchOfStoppedReader(t *testing.T) {
+	outside.Slow(t)
 	w := start(t, func(o *server.Options) {
 		o.MaxWatches = 1
 		o.WatchWriteTimeout = 50 * time.Millisecond

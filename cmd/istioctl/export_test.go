@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -27,6 +28,7 @@ import (
 // TestExportComesBack: what is exported of one server and applied to an empty one
 // makes the same objects there, of whatever kind, by a file and by a folder.
 func TestExportComesBack(t *testing.T) {
+	outside.Slow(t)
 	authority := selfsigned.NewAuthority(t, t.TempDir()).AuthorityPEM(t)
 	db := etcdtest.Start(t).Client()
 	stores, seen := 0, make(map[string]bool)

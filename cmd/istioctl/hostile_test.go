@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 )
 
@@ -158,6 +159,7 @@ var hostileCommands = [][]string{
 // TestHostileWordsSteerNoTerminal runs the commands as a person does, against a server
 // the answers of which have hostile texts in them: values, and names too.
 func TestHostileWordsSteerNoTerminal(t *testing.T) {
+	outside.Slow(t)
 	mesh := hostileMesh(t)
 	for title, texts := range map[string][]string{"values": {words}, "values and names": {words, name}} {
 		api := httptest.NewServer(poisoned{mesh, texts})

@@ -31,7 +31,10 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/script, each against a server of its own, at
 // $ISTIOCTL_SERVER. $FILES is the URL of the script's own folder.
-func TestScripts(t *testing.T) { runScripts(t, "testdata/script", nil) }
+func TestScripts(t *testing.T) {
+	outside.Slow(t)
+	runScripts(t, "testdata/script", nil)
+}
 
 // TestSamples has Istio's own samples in $SAMPLES.
 func TestSamples(t *testing.T) {

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // TestAllIsReadBack takes the state of a server through a file: one List, far
 // longer than any object may be.
 func TestAllIsReadBack(t *testing.T) {
+	outside.Slow(t)
 	const n, size = 110, 10_000
 	server := startServer(t)
 	var text strings.Builder

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -12,6 +13,7 @@ import (
 // request for each object, and it finds what is stored, whoever's it is. What is there
 // beside a few objects is not read for them.
 func TestTogetherReadsInLists(t *testing.T) {
+	outside.Slow(t)
 	owned := []string{"--prune", "--owner", "shop"}
 	toPrune := len(schema.Kinds())
 	for name, c := range map[string]struct {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 )
 
@@ -77,6 +78,7 @@ func TestDoing(t *testing.T) {
 // TestWaitForManyProxies: of 200 some are slow, some leave while they are waited for,
 // and at last one refuses.
 func TestWaitForManyProxies(t *testing.T) {
+	outside.Slow(t)
 	live, publisher := followed(t.Cleanup)
 	api := httptest.NewServer(live.Handler())
 	t.Cleanup(api.Close)
@@ -156,6 +158,7 @@ func TestWaitForManyProxies(t *testing.T) {
 // TestWaitWithoutAnswers: a server that answers no more is told when the time is over,
 // beside what it said last.
 func TestWaitWithoutAnswers(t *testing.T) {
+	outside.Slow(t)
 	live, publisher := followed(t.Cleanup)
 	var asked atomic.Int32
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

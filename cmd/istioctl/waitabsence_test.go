@@ -11,12 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 )
 
 // TestWaitOverRestart: a wait for a proxy that is slow does not end well because the
 // server was started again and the proxy is not back yet.
 func TestWaitOverRestart(t *testing.T) {
+	outside.Slow(t)
 	first, publisher := followed(t.Cleanup)
 	second, _ := followed(t.Cleanup) // The same objects, and nobody connected yet.
 	ctx, cancel := context.WithCancelCause(t.Context())

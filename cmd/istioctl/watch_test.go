@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 )
 
@@ -272,6 +273,7 @@ func TestGetWatchShowsRows(t *testing.T) {
 // TestWatchWideShowsHowFar: the proxies that run an object are a column, and that
 // there are more of them now is shown without a change of the object.
 func TestWatchWideShowsHowFar(t *testing.T) {
+	outside.Slow(t)
 	for _, tc := range []struct {
 		verb []string
 		what string // happened, as the first column
@@ -316,6 +318,7 @@ func TestWatchWideShowsHowFar(t *testing.T) {
 // TestProxyStatusGoesOn: it waits out that there is no server, and then shows what
 // is there.
 func TestProxyStatusGoesOn(t *testing.T) {
+	outside.Slow(t)
 	live, publisher := followed(t.Cleanup)
 	var away atomic.Bool
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/testbed"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
 )
@@ -18,6 +19,7 @@ var typed = regexp.MustCompile(`(?m)^\$ (.*)$`)
 // TestBackupPage runs the commands of docs/backup.md in order, the last ones with
 // the server stopped.
 func TestBackupPage(t *testing.T) {
+	outside.Slow(t)
 	page, err := os.ReadFile("../../docs/backup.md")
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
@@ -148,6 +149,7 @@ func waitReady(t *testing.T, addr string) {
 
 // TestEtcdAway: the log says soon that an external etcd does not answer.
 func TestEtcdAway(t *testing.T) {
+	outside.Slow(t)
 	nobody := freeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -19,6 +19,7 @@ const endLimit = 30 * time.Second
 // TestFullDisk: the program says that the disk is full and ends; with room
 // made, the next one has all that was acknowledged.
 func TestFullDisk(t *testing.T) {
+	outside.Slow(t)
 	dir := t.TempDir()
 	// Room for the two files of 64 MiB that etcd allocates for its log at the start,
 	// of which the second is given up again where it does not fit.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -121,6 +122,7 @@ func precedence(t *testing.T, obj *schema.Object) int {
 // TestKilled: what was acknowledged survives kill -9 at any moment, transactions
 // are there as a whole or not at all, and the history is that of the objects.
 func TestKilled(t *testing.T) {
+	outside.Slow(t)
 	p := startProgram(t, t.TempDir())
 	c, err := client.New(p.URL, client.Options{})
 	if err != nil {

@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 // TestMigrate: from the data folder of a server into a cluster of three, and a
 // server over that.
 func TestMigrate(t *testing.T) {
+	outside.Slow(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cluster, err := testbed.StartEtcd(ctx, t.TempDir(), 3)

@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/testbed"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store/cache"
@@ -71,6 +72,7 @@ func linkTo(t *testing.T, member *etcdtest.Server) *testbed.Link {
 // TestReadyWithoutEtcd: the program is not ready while its etcd is away, but
 // alive, and ready again by itself.
 func TestReadyWithoutEtcd(t *testing.T) {
+	outside.Slow(t)
 	member := etcdtest.Start(t)
 	front := linkTo(t, member)
 	addr := freeAddress(t)
@@ -101,6 +103,7 @@ func TestReadyWithoutEtcd(t *testing.T) {
 // TestReadyWhenFull: a full store is not ready and says why; deletes alone make
 // it so again.
 func TestReadyWhenFull(t *testing.T) {
+	outside.Slow(t)
 	p := startProgram(t, t.TempDir(), "--quota-bytes", "16777216")
 	var kept []string
 	code, line := 0, ""
@@ -136,6 +139,7 @@ func TestReadyWhenFull(t *testing.T) {
 // TestAlarms: an external etcd that refuses writes is noticed before anybody
 // writes; who does is told why, and all else goes on.
 func TestAlarms(t *testing.T) {
+	outside.Slow(t)
 	member := etcdtest.Start(t)
 	client := member.Client()
 	front := linkTo(t, member)

@@ -12,11 +12,12 @@ import (
 	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
-var rewrites = flag.Int("rewrites", 150, "how often TestRewrite replaces a large object; 20000 is the long run")
+var rewrites = flag.Int("rewrites", 100, "how often TestRewrite replaces a large object; 20000 is the long run")
 
 // TestRewrite: an object of 1 MB may be replaced without end. No update is
 // refused, and neither memory nor the data folder grows with their number.
 func TestRewrite(t *testing.T) {
+	outside.Slow(t)
 	const size, memory, disk = 1_000_000, 1 << 30, 2 << 30
 	dir := t.TempDir()
 	p := startProgram(t, dir)

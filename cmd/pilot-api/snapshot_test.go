@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
@@ -82,6 +83,7 @@ func saveIntoPipe(t *testing.T, data, file string) {
 // objects, their history and the settings, and tells a client that resumes from the
 // lost server's time to list anew.
 func TestSnapshot(t *testing.T) {
+	outside.Slow(t)
 	data, dir := t.TempDir(), t.TempDir()
 	p := startProgram(t, data)
 	if !p.post("before", 10) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 const (
@@ -79,6 +81,7 @@ func errorsOf(errs ...error) error {
 // TestDamagedValues: a value whose bits were flipped on the disk is served by no
 // reader and followed by no proxy, everybody is told, and it can be mended.
 func TestDamagedValues(t *testing.T) {
+	outside.Slow(t)
 	for name, damage := range map[string]struct{ old, new string }{
 		"another host":        {hostOfShop, "shop.exbmple.com"},
 		"no UTF-8":            {hostOfShop, "shop.ex\xe1mple.com"},

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 // TestWrongData: a server does not start, ready and with nothing in it, on data that it
 // does not find: proxies would be told a mesh without objects.
 func TestWrongData(t *testing.T) {
+	outside.Slow(t)
 	data := t.TempDir()
 	first := startProgram(t, data)
 	if !first.post("kept", 100) {

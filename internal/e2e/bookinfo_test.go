@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // bookinfo has more versions than the bookshop, and the rules of Istio's own
@@ -18,21 +20,25 @@ var bookinfo = Setting{
 }
 
 func TestBookinfo(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	assert(t, open(t, bookinfo, proxyPort), bookinfoRows)
 }
 
 func TestBookinfoOverADS(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	assert(t, open(t, bookinfo, proxyPortWith("--api", "ads")), bookinfoRows)
 }
 
 func TestBookinfoOverREST(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	assert(t, open(t, bookinfo, proxyPortWith("--api", "rest")), bookinfoRows)
 }
 
 func TestBookinfoOverV1(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	assert(t, open(t, bookinfo, captured), bookinfoRows)
 }

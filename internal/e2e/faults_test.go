@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
@@ -21,6 +22,7 @@ var faultsFor = flag.Duration("faults", 0, "how long to go on with faults drawn 
 // requests sees no failure that no rule asks for, and the next rule, one that
 // needs clusters that the Envoy has not had, is live.
 func TestNoRequestFails(t *testing.T) {
+	outside.Slow(t)
 	for _, api := range []string{"delta", "ads", "rest"} {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()

@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // TestNoGap: while rules come and go, each with clusters that Envoy has not
 // had before, every request is answered.
 func TestNoGap(t *testing.T) {
+	outside.Slow(t)
 	for _, api := range []string{"delta", "ads", "rest"} {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()
@@ -30,6 +33,7 @@ func TestNoGap(t *testing.T) {
 // TestNoGapOnStreams: nor when the server dies, and a rule that needs new clusters,
 // or no longer needs old ones, follows at once upon its restart.
 func TestNoGapOnStreams(t *testing.T) {
+	outside.Slow(t)
 	for _, api := range []string{"delta", "ads"} {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()
@@ -62,6 +66,7 @@ func (w *World) restart(ctx context.Context, t *testing.T, change func(context.C
 // polls for one of clusters and routes long before the other, so that a server
 // that told both all it has would make a gap to be seen.
 func TestNoGapAfterRestart(t *testing.T) {
+	outside.Slow(t)
 	for first, delays := range map[string]struct{ clusters, routes string }{
 		"clusters": {"0.2s", "2s"},
 		"routes":   {"2s", "0.2s"},

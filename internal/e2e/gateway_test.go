@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // router is an Envoy at the edge, which opens the ports of Gateways.
@@ -26,6 +28,7 @@ spec:
 `
 
 func TestGateway(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	w := open(t, bookinfo, edge)
 	assert(t, w, gatewayRows)
@@ -71,6 +74,7 @@ func others(t *testing.T, w *World) {
 }
 
 func TestGatewayOverV1(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	assert(t, open(t, bookinfo, edgeOverV1), gatewayRows)
 }

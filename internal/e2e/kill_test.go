@@ -6,11 +6,14 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // A power cut in the middle of 1,000 creates takes nothing that was
 // acknowledged and leaves nothing half-written.
 func TestKilledWhileWriting(t *testing.T) {
+	outside.Slow(t)
 	const total, killAfter = 1000, 300
 	pilot := openPilot(t, "--data-dir", t.TempDir())
 	acknowledged := createUntilKilled(t, pilot, total, killAfter)

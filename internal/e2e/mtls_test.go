@@ -24,6 +24,7 @@ workloadCertificates: {certificateFile: /etc/certs/cert-chain.pem, keyFile: /etc
 // either API. It is not routed by, since its certificates are in a folder of
 // the machine.
 func TestMutualTLS(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	envoy := outside.Tool(t, "envoy")
 	settings := filepath.Join(t.TempDir(), "mesh.yaml")

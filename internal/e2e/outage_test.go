@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
@@ -18,6 +19,7 @@ const outage = 5 * time.Second
 // While etcd is away writes wait or are refused with 503, and discovery goes on
 // as before; when it is back all goes on by itself.
 func TestEtcdGone(t *testing.T) {
+	outside.Slow(t)
 	for _, c := range []struct {
 		name       string
 		goes, back func(*testbed.Member) error

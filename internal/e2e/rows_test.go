@@ -3,6 +3,8 @@ package e2e
 import (
 	"path/filepath"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // bookshop is the setting of the demo.
@@ -10,6 +12,7 @@ var bookshop = Bookshop(filepath.Join(root, "examples", "bookshop"))
 
 // The rows of the demo, asserted.
 func TestRows(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	assert(t, open(t, bookshop, proxyPort), Rows)
 }
@@ -17,12 +20,14 @@ func TestRows(t *testing.T) {
 // And all of them hold for an Envoy that knows only what v1 discovery says, with
 // requests that come as captured ones do.
 func TestRowsOverV1(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	assert(t, open(t, bookshop, captured), Rows)
 }
 
 // And by its HTTP proxy port, unless that is left as Pilot had it.
 func TestRowsOverV1AtProxyPort(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	s := bookshop
 	s.Mesh = bookinfo.Mesh

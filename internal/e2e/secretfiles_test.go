@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 )
 
 // TestSecretFilesReachAnEnvoy: who is connected stays so while the files are replaced,
 // as Kubernetes does it, and while they do not fit together.
 func TestSecretFilesReachAnEnvoy(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	mount := newMount(t)
 	mount.swap(t, "first.example")

@@ -48,6 +48,7 @@ spec:
 
 // TestSecretsReachAnEnvoy by whatever way it asks for its configuration.
 func TestSecretsReachAnEnvoy(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	for _, api := range []string{"delta", "ads", "rest"} {
 		t.Run(api, func(t *testing.T) {

@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 )
 
 // TestSecretsOverMutualTLS: an Envoy that shows a certificate for its namespace is told
 // secrets over an encrypted stream.
 func TestSecretsOverMutualTLS(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

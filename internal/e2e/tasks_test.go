@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // task is a folder of examples/tasks, and what is to be seen once each of its
@@ -24,6 +26,7 @@ type lesson struct {
 
 // TestTasks: what the tasks promise is what an Envoy does.
 func TestTasks(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	w := openTaskWorld(t)
 	for _, task := range tasks {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // tightenedGateway has two servers on a port. The TLS settings of the first change.
@@ -35,6 +37,7 @@ spec:
 // that proved less end within the drain time of the Envoy, however busy they are.
 // Connections to other hosts of the port are served on.
 func TestTightenedGateway(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	for _, api := range []string{"delta", "rest"} {
 		for what, before := range map[string]string{

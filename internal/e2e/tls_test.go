@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // secured asks for TLS by a file that no machine has.
@@ -23,6 +25,7 @@ spec:
 // TestTLSThatAnEnvoyCannotDo: an Envoy that lacks a file, and so refuses the
 // cluster, does not go on in plain text through the one that it had.
 func TestTLSThatAnEnvoyCannotDo(t *testing.T) {
+	outside.Slow(t)
 	t.Parallel()
 	w := open(t, bookshop, proxyPort)
 	file := filepath.Join(t.TempDir(), "secured.yaml")

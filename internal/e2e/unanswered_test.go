@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -26,6 +27,7 @@ import (
 // sent once it thaws. A client that was told to try again would have two
 // objects of one create.
 func TestNoWriteIsDoneTwice(t *testing.T) {
+	outside.Slow(t)
 	const creates = 16
 	external := startEtcd(t)
 	quiet := slog.New(slog.DiscardHandler)

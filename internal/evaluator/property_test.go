@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -36,6 +37,7 @@ func drawWorld(rt *rapid.T) world {
 // says. The objects complained about are then taken away, until there are no
 // complaints: so every difference that was allowed came from one of them.
 func TestV1SaysWhatV3Says(t *testing.T) {
+	outside.Slow(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := drawWorld(rt)
 		for {
@@ -60,6 +62,7 @@ func TestV1SaysWhatV3Says(t *testing.T) {
 }
 
 func TestOrderOfObjectsHasNoEffect(t *testing.T) {
+	outside.Slow(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := drawWorld(rt)
 		want := w.bytes(t)

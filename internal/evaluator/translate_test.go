@@ -9,12 +9,14 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
 // TestTranslations holds v1 against v3 for every scenario of package compile.
 func TestTranslations(t *testing.T) {
+	outside.Slow(t)
 	const folder = "../../testdata/translate/"
 	files, err := filepath.Glob(folder + "*.txtar")
 	if err != nil || len(files) == 0 {

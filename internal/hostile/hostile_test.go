@@ -29,11 +29,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 var (
-	combinations = flag.Int("combinations", 48, "how many combinations of hostile objects are judged")
+	combinations = flag.Int("combinations", 16, "how many combinations of hostile objects are judged")
 	seed         = flag.Uint64("seed", 1, "what the combinations of the first server are drawn from; that of the next server is one higher")
 	only         = flag.String("shape", "", "the only shape of objects that is drawn, such as routes")
 	processes    = flag.Int("processes", min(4, runtime.GOMAXPROCS(0)), "how many servers are judged at once")
@@ -46,6 +47,7 @@ const perLife = 4
 // TestHostileObjects: no combination of valid objects makes a server exceed its memory
 // limit or withhold what is honest, and each object that is withheld is named.
 func TestHostileObjects(t *testing.T) {
+	outside.Slow(t)
 	var lives errgroup.Group
 	lives.SetLimit(*processes)
 	var found tally

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
 // TestWithoutBudgets: the judge sees that a server takes too much where no budget holds.
 func TestWithoutBudgets(t *testing.T) {
+	outside.Slow(t)
 	settings := filepath.Join(t.TempDir(), "mesh.yaml")
 	if err := os.WriteFile(settings, []byte("budget: {object: 100000000, mesh: 100000000}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -96,6 +98,7 @@ func TestJudge(t *testing.T) {
 
 // TestDrawnTwice: a seed is enough to have the same combination again.
 func TestDrawnTwice(t *testing.T) {
+	outside.Slow(t)
 	for seed := range uint64(20) {
 		if a, b := fmt.Sprint(newLife(seed, 1).draw(0).out), fmt.Sprint(newLife(seed, 1).draw(0).out); a != b {
 			t.Errorf("seed %d draws other objects the second time", seed)

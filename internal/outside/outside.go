@@ -74,3 +74,12 @@ func Missing(t testing.TB, what string) {
 	}
 	t.Skipf("NOT TESTED, not found: %s", what)
 }
+
+// Slow skips a test that takes more than a second if go test -short asks for the fast
+// ones.
+func Slow(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("slow: go test runs it without -short")
+	}
+}

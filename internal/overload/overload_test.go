@@ -34,6 +34,7 @@ type load struct {
 }
 
 func TestOverload(t *testing.T) {
+	outside.Slow(t)
 	l := load{objects: 8, objectBytes: 250_000, lists: 3, posts: 12, postBytes: 250_000, domains: 200, mostMemory: 700}
 	if *whole {
 		l = load{objects: 40, objectBytes: 1_000_000, lists: 3, posts: 48, postBytes: 1_000_000, domains: 2000, mostMemory: 1024}

@@ -18,6 +18,7 @@ const networkingAPI = "/apis/networking.istio.io/v1/namespaces/default/"
 // TestRoutesThatMultiply: small objects whose lists multiply to millions of routes
 // cost neither the server nor those who ask it much, also after a restart.
 func TestRoutesThatMultiply(t *testing.T) {
+	outside.Slow(t)
 	const most = 400 << 20
 	p := start(t)
 	p.post(t, http.StatusCreated, service)

@@ -34,6 +34,7 @@ const (
 // take memory, and one that writes the most costly objects it can. With -soak, they are
 // served nearly as soon as without these.
 func TestGreedyNeighbours(t *testing.T) {
+	outside.Slow(t)
 	// The clients of this process are not to wait for each other: while all processors
 	// of a program are busy, its runtime looks for answers only every 10 ms.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))

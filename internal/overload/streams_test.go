@@ -46,6 +46,7 @@ type stream = grpc.BidiStreamingClient[discoveryv3.DeltaDiscoveryRequest, discov
 // TestGreedyStreams: one connection that takes all the memory it can get is ended,
 // and the proxies and operators beside it are served.
 func TestGreedyStreams(t *testing.T) {
+	outside.Slow(t)
 	names, metadata, streams := 100_000, 2<<20, 30
 	if *whole {
 		streams = 100

@@ -29,6 +29,7 @@ func startWithFiles(t *testing.T, files int) program {
 // TestIdleWatchesLeaveRoom: a client that has as many watches as it can get, and as many
 // silent connections, keeps nobody out of a server that may open few files.
 func TestIdleWatchesLeaveRoom(t *testing.T) {
+	outside.Slow(t)
 	const files, tried = 1024, 1100
 	var own syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &own); err != nil || own.Cur < 2*tried {

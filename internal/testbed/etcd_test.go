@@ -9,6 +9,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 func TestMain(m *testing.M) {
@@ -19,6 +21,7 @@ func TestMain(m *testing.M) {
 // TestCut: a member that is cut off cannot answer what needs the others, in
 // either way of being cut off, and can again when it is healed.
 func TestCut(t *testing.T) {
+	outside.Slow(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	e, err := StartEtcd(ctx, t.TempDir(), 3)

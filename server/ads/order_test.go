@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // kinds returns the types of responses, in order.
@@ -256,6 +258,7 @@ func TestTwoStreamsOfOneNode(t *testing.T) {
 // TestSlowReader checks that a client that resumes reading gets what was already
 // sent and then the newest state, not a queue.
 func TestSlowReader(t *testing.T) {
+	outside.Slow(t)
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, s, _ := ready(t, kind)
 		slow := make(chan struct{})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -230,6 +231,7 @@ func TestNACKOfAFreshTable(t *testing.T) {
 // what the newest rule says, or if that is bad, the last rule that it accepted; and
 // that only bad rules are blamed.
 func TestPoisonProperty(t *testing.T) {
+	outside.Slow(t)
 	for _, kind := range []variant{world, delta} {
 		t.Run(string(kind), func(t *testing.T) {
 			inBubble(t, func(rt *rapid.T, t *testing.T) {

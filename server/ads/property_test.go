@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 
 	"pgregory.net/rapid"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // TestMakeBeforeBreakProperty checks that whatever rules and services change, and
@@ -13,6 +15,7 @@ import (
 // routes to a cluster that it does not have (envoy.check), and ends with the same
 // state as a fresh one.
 func TestMakeBeforeBreakProperty(t *testing.T) {
+	outside.Slow(t)
 	for _, kind := range []variant{world, delta} {
 		t.Run(string(kind), func(t *testing.T) {
 			inBubble(t, func(rt *rapid.T, t *testing.T) {

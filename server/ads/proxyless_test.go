@@ -25,6 +25,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	bootstrap "github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/ads"
 )
@@ -211,6 +212,7 @@ func always(t testing.TB, conn *grpc.ClientConn, headers []string, want ...strin
 }
 
 func TestProxylessNames(t *testing.T) {
+	outside.Slow(t)
 	w := newMesh(t)
 	v1 := w.backend("v1")
 	w.source.put(shop(v1.endpoint("")))
@@ -338,6 +340,7 @@ func (w *mesh) untilProblem(kind, text string) {
 // TestProxylessTLS checks that a client that does not support TLS does not use
 // plain text instead.
 func TestProxylessTLS(t *testing.T) {
+	outside.Slow(t)
 	w := newMesh(t)
 	v1 := w.backend("v1")
 	w.source.put(shop(v1.endpoint("")), versions("", "v1"))
@@ -509,6 +512,7 @@ func TestProxylessFaults(t *testing.T) {
 // TestProxylessRestart checks that a client keeps working without a server, and
 // receives changes from the next one.
 func TestProxylessRestart(t *testing.T) {
+	outside.Slow(t)
 	w := &mesh{T: t, source: newSource()}
 	var stop func()
 	w.publisher, w.address, stop = w.replica("127.0.0.1:0")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
@@ -70,6 +71,7 @@ func TestContractOverMemory(t *testing.T) {
 }
 
 func TestContractOverEtcd(t *testing.T) {
+	outside.Slow(t)
 	client := etcdtest.Start(t).Client()
 	storetest.Run(t, func(tb testing.TB) store.Interface {
 		return cached(tb, etcd.New(client, "/"+tb.Name(), quiet))

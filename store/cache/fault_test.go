@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
@@ -98,6 +99,7 @@ func update(t *testing.T, ctx context.Context, s store.Interface, name string, p
 // writes and fresh reads fail in time and old state can be read. Afterwards everything
 // continues, and no change is missed or delivered twice.
 func TestEtcdGone(t *testing.T) {
+	outside.Slow(t)
 	ctx := testContext(t)
 	server := etcdtest.Start(t)
 	source := etcd.New(server.Client(), etcd.DefaultPrefix, quiet)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -38,6 +39,7 @@ func TestNoPlaceSplitsATransaction(t *testing.T) {
 // TestNoRestartSplitsATransaction does the same over an etcd that is compacted at its
 // oldest revision and at the one before its newest, with a full list each time.
 func TestNoRestartSplitsATransaction(t *testing.T) {
+	outside.Slow(t)
 	dir := t.TempDir()
 	e := embedded(t, dir)
 	done := transactions(t, etcd.New(e.Client(), "/split", quiet))

@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
@@ -18,6 +19,7 @@ import (
 // another program made the change and etcd accepts no put, not even that of the clock.
 // Once etcd accepts one, all other servers know the change too.
 func TestClockThatCannotBeMoved(t *testing.T) {
+	outside.Slow(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	client := etcdtest.Start(t).Client()

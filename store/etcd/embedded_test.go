@@ -13,6 +13,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/storetest"
@@ -97,6 +98,7 @@ func TestClosedStore(t *testing.T) {
 // it, although etcd and its database panic in different places and on goroutines of
 // their own.
 func TestEmbeddedFolderIsDamaged(t *testing.T) {
+	outside.Slow(t)
 	garbage := bytes.Repeat([]byte("garbage "), 1<<13)
 	page := os.Getpagesize()
 	for _, c := range []struct {

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
@@ -56,11 +57,13 @@ func compacting(client *clientv3.Client) storetest.Capabilities {
 }
 
 func TestContractOverGRPC(t *testing.T) {
+	outside.Slow(t)
 	client := etcdtest.Start(t).Client()
 	storetest.Run(t, fresh(client), compacting(client))
 }
 
 func TestContractInProcess(t *testing.T) {
+	outside.Slow(t)
 	client := embedded(t, t.TempDir()).Client()
 	can := compacting(client)
 	can.Ops = etcd.EmbeddedLimits.Ops

@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
 	"github.com/pilot-api/pilot-api/store/storetest"
@@ -68,6 +69,7 @@ func TestDialAsUser(t *testing.T) {
 // TestDialAsUserWaits checks that Dial waits for an etcd that is not there yet, but
 // only until its context ends.
 func TestDialAsUserWaits(t *testing.T) {
+	outside.Slow(t)
 	server := etcdtest.Start(t)
 	requireUser(t, server.Client(), "root", "secret")
 	file := filepath.Join(t.TempDir(), "password")

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
@@ -66,6 +67,7 @@ func TestTooLarge(t *testing.T) {
 // TestSlowReaderIsCutOff checks that a watch that is not read ends, and that what it
 // holds is bounded.
 func TestSlowReaderIsCutOff(t *testing.T) {
+	outside.Slow(t)
 	client := etcdtest.Start(t).Client()
 	s := etcd.New(client, etcd.DefaultPrefix, quiet)
 	w, err := s.Watch(t.Context(), store.Scope{}, 0)

@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/storetest"
@@ -69,6 +70,7 @@ func opens(ctx context.Context, t *testing.T, e *Embedded, s *Store, size int) {
 // TestReaderKeepsPages checks that the pages freed by a compaction count as free once
 // their last reader is gone, even if nothing is written any more.
 func TestReaderKeepsPages(t *testing.T) {
+	outside.Slow(t)
 	ctx, e, s := small(t)
 	kept := fill(ctx, t, s, 1, 500_000)
 	// Finish the turn that knows of the refused writes before there is a reader: it
@@ -101,6 +103,7 @@ func TestReaderKeepsPages(t *testing.T) {
 // TestScatteredDeletes checks that deletes make room even if they leave no page of the
 // database file empty.
 func TestScatteredDeletes(t *testing.T) {
+	outside.Slow(t)
 	ctx, e, s := small(t)
 	kept := fill(ctx, t, s, 100, 400)
 	for len(kept) > 0 {

@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -170,6 +171,7 @@ func TestOwnWritesAreGuesses(t *testing.T) {
 
 // TestContractUnderWrongGuesses checks that no wrong guess shows in any result.
 func TestContractUnderWrongGuesses(t *testing.T) {
+	outside.Slow(t)
 	client := etcdtest.Start(t).Client()
 	var count atomic.Int32
 	storetest.Run(t, func(testing.TB) store.Interface {

@@ -12,6 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -263,6 +264,7 @@ func TestRecordsAreGivenUp(t *testing.T) {
 // TestHistoryGivesWay checks that records fill only a part of the store, so that the
 // present state always has room.
 func TestHistoryGivesWay(t *testing.T) {
+	outside.Slow(t)
 	e, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: t.TempDir(), Log: quiet, QuotaBytes: 16 << 20})
 	if err != nil {
 		t.Fatal(err)

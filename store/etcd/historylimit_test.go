@@ -11,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -51,6 +52,7 @@ func keeping(t *testing.T, client *clientv3.Client, history int) *etcd.Store {
 // other and at the same time. It checks that every answer about the past is correct or
 // says that it is unknown.
 func TestHistoryOfManyLimits(t *testing.T) {
+	outside.Slow(t)
 	client := etcdtest.Start(t).Client()
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -43,6 +44,7 @@ func txn(t *testing.T, s *etcd.Store, ops []store.Op) {
 // TestChangesOfACrowd checks that pages of any size have each object once that was
 // changed, created or deleted, for more objects than are read at a time.
 func TestChangesOfACrowd(t *testing.T) {
+	outside.Slow(t)
 	s := etcd.New(etcdtest.Start(t).Client(), "/test", quiet)
 	random := rand.New(rand.NewPCG(7, 7))
 	names := crowd(random, 1500)

@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/zap"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -40,6 +41,7 @@ func limited(t *testing.T, dir string, quota int64) (context.Context, *etcd.Embe
 // refused, however small the quota, because history is dropped. Neither the database
 // nor the log grows with it.
 func TestRewriteLargeObject(t *testing.T) {
+	outside.Slow(t)
 	dir := t.TempDir()
 	const quota, times = 64 * mib, 150
 	ctx, e, s := limited(t, dir, quota)
@@ -64,6 +66,7 @@ func TestRewriteLargeObject(t *testing.T) {
 // TestFullStore checks that a write that makes a full store grow is refused with the
 // reason, that reads and deletes go on, and that deletes alone make room.
 func TestFullStore(t *testing.T) {
+	outside.Slow(t)
 	ctx, e, s := limited(t, t.TempDir(), 16*mib)
 	var kept []schema.Key
 	for i, refused := 0, 0; refused < 3; i++ {
@@ -107,6 +110,7 @@ func TestFullStore(t *testing.T) {
 // TestBrickedByFormerVersion checks that data that etcd's own quota closed to all
 // writes opens by itself, and that the history that filled it is dropped.
 func TestBrickedByFormerVersion(t *testing.T) {
+	outside.Slow(t)
 	dir := t.TempDir()
 	brick(t, dir, 32*mib)
 	ctx, e, s := limited(t, dir, 24*mib)

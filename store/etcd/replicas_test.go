@@ -13,6 +13,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/testbed"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
@@ -117,6 +118,7 @@ func replicaCalled(name string) etcd.Replica {
 // the others until it is back, and knows that it is cut off. One that leaves is not
 // missing.
 func TestReplicaCutOff(t *testing.T) {
+	outside.Slow(t)
 	for _, mode := range []testbed.Mode{testbed.Refusing, testbed.Silent} {
 		t.Run(mode.String(), func(t *testing.T) {
 			began := time.Now()
@@ -156,6 +158,7 @@ func TestReplicaCutOff(t *testing.T) {
 // TestReplicaWithoutLease checks that a replica whose leases are revoked comes back by
 // itself.
 func TestReplicaWithoutLease(t *testing.T) {
+	outside.Slow(t)
 	s := etcdtest.Start(t)
 	a := join(t, s, replicaCalled("a"))
 	join(t, s, replicaCalled("b"))

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -26,6 +27,7 @@ const (
 )
 
 func TestManyWatchesResumeOverGRPC(t *testing.T) {
+	outside.Slow(t)
 	resumeMany(t, etcdtest.Start(t).Client())
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/internal/consistency"
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -13,6 +14,7 @@ import (
 // one way at a time, and wants each to be found: a checker that cannot fail is
 // worth nothing.
 func TestFindsInRecorded(t *testing.T) {
+	outside.Slow(t)
 	s := brief(t)
 	s.Calm, s.Duration, s.Least = true, 0, 600
 	result, err := run(t.Context(), s, openEmbedded)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
@@ -51,11 +52,13 @@ func brief(t *testing.T) settings {
 }
 
 func TestExternal(t *testing.T) {
+	outside.Slow(t)
 	result, err := run(t.Context(), brief(t), openExternal)
 	judge(t, result, err)
 }
 
 func TestEmbedded(t *testing.T) {
+	outside.Slow(t)
 	result, err := run(t.Context(), brief(t), openEmbedded)
 	judge(t, result, err)
 }
@@ -63,6 +66,7 @@ func TestEmbedded(t *testing.T) {
 // Many watchers come back to a killed server with much to catch up. How fast is
 // not for a test to say.
 func TestResumes(t *testing.T) {
+	outside.Slow(t)
 	result, err := storm{
 		rounds: 2, watchers: 30, behind: 1000, size: 10,
 		stall: time.Minute, memory: 1 << 30, roundTime: time.Minute,
@@ -72,6 +76,7 @@ func TestResumes(t *testing.T) {
 
 // Many watchers come back at once, and others that read nothing and hang up.
 func TestReconnects(t *testing.T) {
+	outside.Slow(t)
 	result, err := storm{
 		rounds: 1, watchers: 200, behind: 50, unread: 100, size: 8 << 10,
 		stall: time.Minute, memory: 1 << 30, roundTime: time.Minute,
