@@ -62,3 +62,6 @@ func (p *Publisher) CheckNow(w Written) diag.List {
 	problems, _ := p.checks.look(w, func() {})
 	return problems
 }
+
+// Messages is how many messages were encoded for answers so far.
+func (p *Publisher) Messages() int64 { return p.encoder.V3.Encoded.Load() }

@@ -1,0 +1,90 @@
+package discovery_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// work is what one change costs, in counts that are the same on any machine.
+type work struct {
+	views    int   // compiled
+	results  int64 // computed by the compiler
+	messages int64 // encoded for answers
+	allocs   int64
+	bytes    int64
+}
+
+// TestWorkOfAChange fails if a change costs more work than it does today. The mesh has
+// 1,000 services, 100 views and 200 proxies. The limits of allocations and bytes are a
+// quarter above what was measured. Raise a limit only together with the reason.
+func TestWorkOfAChange(t *testing.T) {
+	outside.Slow(t)
+	const services, views, proxies, scoped = 1000, 100, 200, 1
+	counted := &asked{}
+	var compiler interface{ Runs() int64 }
+	l := newLarge(t, services, views, scoped, func(c discovery.Compiler) discovery.Compiler {
+		compiler, _ = c.(*compile.Compiler)
+		counted.Compiler = c
+		return counted
+	})
+	has := l.join(t, views, proxies)
+	for _, c := range []struct {
+		name   string
+		change func(testing.TB)
+		most   work
+	}{
+		{"route of one view", l.changeScoped, work{views: 1, results: 14, messages: 3, allocs: 2_200, bytes: 430_000}},
+		{"endpoint of a service", l.changeEndpoint, work{allocs: 360, bytes: 130_000}},
+		{"route of all views", l.changeRoute, work{views: 101, results: 414, messages: 203, allocs: 30_000, bytes: 18_300_000}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l.poll(t, has)
+			c.change(t) // The first one fills caches.
+			l.poll(t, has)
+			counted.views = nil
+			results, messages := compiler.Runs(), l.s.Messages()
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			c.change(t)
+			runtime.ReadMemStats(&after)
+			l.poll(t, has)
+			got := work{
+				views: len(counted.views), results: compiler.Runs() - results, messages: l.s.Messages() - messages,
+				allocs: int64(after.Mallocs - before.Mallocs), bytes: int64(after.TotalAlloc - before.TotalAlloc),
+			}
+			t.Logf("%+v", got)
+			if got.views > c.most.views || got.results > c.most.results || got.messages > c.most.messages ||
+				got.allocs > c.most.allocs || got.bytes > c.most.bytes {
+				t.Errorf("a change costs %+v, at most %+v is allowed", got, c.most)
+			}
+		})
+	}
+}
+
+// poll has every proxy ask for its clusters and routes, and accept them.
+func (l *large) poll(tb testing.TB, has map[string]versions) {
+	for node, v := range has {
+		clusters, err := l.s.V3(discovery.ClusterType, mesh.Node{ID: node}, strings.Clone(v.clusters), nil)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if clusters.Version != "" {
+			v.clusters = clusters.Version
+		}
+		routes, err := l.s.V3(discovery.RouteType, mesh.Node{ID: node}, strings.Clone(v.routes), []string{"80"})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if routes.Version != "" {
+			v.routes = routes.Version
+		}
+		has[node] = v
+	}
+}
