@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/pilot-api/pilot-api/internal/envoylimits/re2"
 	"github.com/pilot-api/pilot-api/ir"
-	"github.com/pilot-api/pilot-api/re2"
 	"github.com/pilot-api/pilot-api/schema"
 )
 

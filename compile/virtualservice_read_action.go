@@ -12,7 +12,7 @@ import (
 	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/headerformat"
+	"github.com/pilot-api/pilot-api/internal/envoylimits/headerformat"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/schema"
 )

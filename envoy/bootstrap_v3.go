@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/pilot-api/pilot-api/re2"
+	"github.com/pilot-api/pilot-api/internal/envoylimits/re2"
 )
 
 // warnRegexProgram is the size from which an Envoy logs that an expression is

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pilot-api/pilot-api/headerformat"
+	"github.com/pilot-api/pilot-api/internal/envoylimits/headerformat"
 	"github.com/pilot-api/pilot-api/ir"
 )
 

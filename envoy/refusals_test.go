@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	v3 "github.com/pilot-api/pilot-api/envoy/v3"
-	"github.com/pilot-api/pilot-api/headerformat"
+	"github.com/pilot-api/pilot-api/internal/envoylimits/headerformat"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 )

@@ -11,7 +11,7 @@ import (
 
 	networking "istio.io/api/networking/v1alpha3"
 
-	"github.com/pilot-api/pilot-api/re2"
+	"github.com/pilot-api/pilot-api/internal/envoylimits/re2"
 )
 
 // This file says what can be followed of an object, for the code that warns and the

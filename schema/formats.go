@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/pilot-api/pilot-api/re2"
+	"github.com/pilot-api/pilot-api/internal/envoylimits/re2"
 )
 
 // format is a named constraint on a text, for "format" in the JSON Schemas.

@@ -8,7 +8,7 @@ import (
 
 	networking "istio.io/api/networking/v1alpha3"
 
-	"github.com/pilot-api/pilot-api/headerformat"
+	"github.com/pilot-api/pilot-api/internal/envoylimits/headerformat"
 )
 
 // headerNotes describes what a header value may contain.

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/managedfields"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/managedfields"
 )
 
 // applyTypes are the media types of a server-side apply, whose body is the part of

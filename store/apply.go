@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/managedfields"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store/managedfields"
 )
 
 // Outcome is the result of an operation on a stored object.

@@ -20,8 +20,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/pilot-api/pilot-api/headerformat"
-	"github.com/pilot-api/pilot-api/re2"
+	"github.com/pilot-api/pilot-api/internal/envoylimits/headerformat"
+	"github.com/pilot-api/pilot-api/internal/envoylimits/re2"
 )
 
 // This is the list of what Envoy 1.40 refuses although its declared constraints

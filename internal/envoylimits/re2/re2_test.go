@@ -11,8 +11,8 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/pilot-api/pilot-api/internal/envoylimits/re2"
 	"github.com/pilot-api/pilot-api/internal/outside"
-	"github.com/pilot-api/pilot-api/re2"
 )
 
 // TestTaken: what Check takes, a real Envoy takes.

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pilot-api/pilot-api/managedfields"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store/managedfields"
 )
 
 // subsets is a part of a DestinationRule.

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/pilot-api/pilot-api/headerformat"
+	"github.com/pilot-api/pilot-api/internal/envoylimits/headerformat"
 )
 
 func TestCheck(t *testing.T) {
