@@ -36,6 +36,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
@@ -121,12 +123,15 @@ type Publisher struct {
 	results     *compile.Quota // of all compilers
 	compiler    compiler
 	questions   sync.Mutex // see asking
+	// turn is taken before encoder.Advancing is locked. It is given in the order in which
+	// it is asked for; a sync.RWMutex may go to a later writer.
+	turn *semaphore.Weighted
 }
 
 // New makes a server that knows nothing until Run. It panics when metrics of
 // the same names are registered already.
 func New(opts Options) *Publisher {
-	p := &Publisher{opts: opts.withDefaults(), made: time.Now()}
+	p := &Publisher{opts: opts.withDefaults(), made: time.Now(), turn: semaphore.NewWeighted(1)}
 	p.results = compile.NewQuota(p.opts.MaxResults)
 	p.newCompiler = func() compiler { return compile.NewCompilerWithin(p.results) }
 	p.compiler = p.newCompiler()

@@ -83,10 +83,20 @@ func (p *Publisher) inspectUnknown(node Node, proxy mesh.Proxy) (*Inspection, er
 // for one of them at most, however many there are.
 func (p *Publisher) asking() (done func()) {
 	p.questions.Lock()
+	advanced := p.advancing()
+	return func() {
+		advanced()
+		p.questions.Unlock()
+	}
+}
+
+// advancing locks encoder.Advancing. Those who call it are served in their order.
+func (p *Publisher) advancing() (done func()) {
+	_ = p.turn.Acquire(context.Background(), 1) // It fails only when the context ends.
 	p.encoder.Advancing.Lock()
 	return func() {
 		p.encoder.Advancing.Unlock()
-		p.questions.Unlock()
+		p.turn.Release(1)
 	}
 }
 

@@ -46,13 +46,13 @@ func texts(t *testing.T, i *discovery.Inspection) string {
 	return string(text)
 }
 
-// waiting counts the goroutines that wait for a lock in a function.
+// waiting counts the goroutines that wait for a lock or a semaphore in a function.
 func waiting(function string) int {
 	text := make([]byte, 4<<20)
 	text = text[:runtime.Stack(text, true)]
 	n := 0
 	for one := range strings.SplitSeq(string(text), "\n\n") {
-		if head, _, _ := strings.Cut(one, "\n"); strings.Contains(head, "[sync.") && strings.Contains(one, function+"(") {
+		if head, _, _ := strings.Cut(one, "\n"); (strings.Contains(head, "[sync.") || strings.Contains(head, "[select")) && strings.Contains(one, function+"(") {
 			n++
 		}
 	}

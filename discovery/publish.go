@@ -66,8 +66,7 @@ func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *
 // sent another view by that. Streams of the views returned have other endpoints: they
 // are woken when the views are new as well, so that clusters come first.
 func (p *Publisher) advance(next *compiled.Generation) (moved map[*compiled.View]bool, err error) {
-	p.encoder.Advancing.Lock()
-	defer p.encoder.Advancing.Unlock()
+	defer p.advancing()()
 	before := p.encoder.Current.Load()
 	err = p.recoverPanic("compile", func() error { p.compiler.Advance(next.Mesh); return nil })
 	if err != nil {
