@@ -4,20 +4,24 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/testbed"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // outage is how long etcd is away.
 const outage = 5 * time.Second
 
-// While etcd is away writes wait or are refused with 503, and discovery goes on
-// as before; when it is back all goes on by itself.
+// While etcd is away writes wait or are refused, and discovery goes on as before; when it
+// is back all goes on by itself.
 func TestEtcdGone(t *testing.T) {
 	outside.Slow(t)
 	for _, c := range []struct {
@@ -89,11 +93,12 @@ func surviveOutage(t *testing.T, pilot *Pilot, before []byte) {
 }
 
 // writeThrough creates one rule after the other until etcd is back and has
-// taken one; those that were acknowledged must then be there. Each must be
-// acknowledged or refused with 503 before the client gives up.
+// taken one; those that were acknowledged must then be there. Each must be acknowledged or
+// refused with 503 before the client gives up. A write that is under way when etcd goes
+// away or comes back may be told instead that its outcome is unknown.
 func writeThrough(t *testing.T, pilot *Pilot) error {
 	var acknowledged []object
-	begin := time.Now()
+	begin, unknown := time.Now(), 0
 	for i := 0; time.Since(begin) < outage || len(acknowledged) == 0; i++ {
 		o := rule(i)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
@@ -104,6 +109,8 @@ func writeThrough(t *testing.T, pilot *Pilot) error {
 			return fmt.Errorf("a write got no answer: %w", err)
 		case status == http.StatusCreated:
 			acknowledged = append(acknowledged, o)
+		case outcomeUnknown(body) && unknown < 2:
+			unknown++
 		case status != http.StatusServiceUnavailable || !isStatus(body):
 			return fmt.Errorf("a write got %d, want 201, or 503 with a Status\n%s", status, body)
 		case time.Since(begin) > outage+patience:
@@ -116,6 +123,12 @@ func writeThrough(t *testing.T, pilot *Pilot) error {
 		}
 	}
 	return nil
+}
+
+// outcomeUnknown reports whether an answer says that a write may or may not be done.
+func outcomeUnknown(body []byte) bool {
+	var s metav1.Status
+	return json.Unmarshal(body, &s) == nil && errors.Is(store.FromStatus(&s), store.ErrOutcomeUnknown)
 }
 
 func isStatus(body []byte) bool {
