@@ -329,7 +329,7 @@ func (d *domainPlan) checkService(ref diag.Ref, field, host, consequence string)
 // checkClaim reports a rule that fewer callers follow than it is exported to.
 func (d *domainPlan) checkClaim(rule claim, at, host string) {
 	ref, owner := rule.origin().ref, d.ownerOf(host)
-	if d.pilot().AnyNamespaceRules || owner == "" || owner == ref.Namespace || ref.Namespace == d.settings.RootNamespace {
+	if !d.foreign(ref.Namespace, owner) {
 		return
 	}
 	if !mesh.Exported(rule.exportTo(), ref.Namespace, ref.Namespace) {

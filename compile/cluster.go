@@ -203,12 +203,19 @@ func (p *plan) rulesDiffer(host string) bool {
 	return p.pilot().ShortNamesByCaller || len(p.registry.byHost.under(p, host)) > 1 || p.differs.Get(p.r, host)
 }
 
-// policyFor returns the first policy for exactly this version whose source fits the
-// caller, or nil.
+// policyFor returns the first policy for exactly this version that the caller follows,
+// or nil.
 func (c *writer) policyFor(t target) *policy {
 	of := c.plan.policiesFor.under(c.plan, labelled{t.host, t.version.labels().String()})
+	if len(of) == 0 {
+		return nil
+	}
+	owner := c.domain.ownerOf(t.host)
+	if t.service != nil {
+		owner = t.service.Namespace
+	}
 	for _, pol := range of {
-		if c.fits(pol.source) {
+		if c.fits(c.plan.followers(pol.source, pol.ref.Namespace, owner)) {
 			return pol
 		}
 	}

@@ -39,9 +39,11 @@ func readDestinationPolicy(p *plan, of declared, spec *schema.DestinationPolicy)
 // source.
 func (p *plan) firstBySource(of labelled) map[string]*policy {
 	out := map[string]*policy{}
+	owner := p.ownerOf(of.host)
 	for _, pol := range p.policiesFor.under(p, of) {
-		if out[pol.source.String()] == nil {
-			out[pol.source.String()] = pol
+		from := p.followers(pol.source, pol.ref.Namespace, owner).String()
+		if out[from] == nil {
+			out[from] = pol
 		}
 	}
 	return out
@@ -75,11 +77,13 @@ func (p *plan) checkPolicy(pol *policy) {
 	if !p.checkService(pol.ref, "spec.destination", pol.host, "so the policy has no effect") {
 		return
 	}
-	if first := p.firstPolicies.Get(p.r, pol.version())[pol.source.String()]; first != pol {
+	from := p.followers(pol.source, pol.ref.Namespace, p.ownerOf(pol.host))
+	if first := p.firstPolicies.Get(p.r, pol.version())[from.String()]; first != pol {
 		p.reportLosingPolicy(pol, first)
 		return
 	}
 	p.checkSource(pol.ref, "spec.source", pol.source)
+	p.checkFollowers(pol.ref, "spec.destination", pol.source, pol.host)
 	if p.service(pol.host).NamesExternal() && p.pilot().ExternalNamePoliciesIgnored {
 		p.notHonoured(diag.AsPilot, pol.ref, "spec.destination", "the policy has no effect on a service with an external name; "+switchHint("externalNamePoliciesIgnored", "it has"))
 		return

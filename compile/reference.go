@@ -64,7 +64,7 @@ func (s *source) String() string {
 	if s == nil {
 		return ""
 	}
-	return s.host + "|" + s.labels.String()
+	return s.host + "|" + s.namespace + "|" + s.labels.String()
 }
 
 // checkSource reports a source that no proxy of the mesh can fit.

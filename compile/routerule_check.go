@@ -32,16 +32,18 @@ func (p *plan) checkRouteRule(rule *routeRule) {
 // callers to that catch-all.
 func (p *plan) hiddenRules(host string) map[*routeRule]*routeRule {
 	hidden, takesAll := map[*routeRule]*routeRule{}, map[string]*routeRule{}
+	owner := p.ownerOf(host)
 	for _, rule := range p.rulesFor.under(p, host) {
+		from := p.followers(rule.source, rule.namespace, owner).String()
 		first := takesAll[""]
 		if first == nil {
-			first = takesAll[rule.source.String()]
+			first = takesAll[from]
 		}
 		switch {
 		case first != nil:
 			hidden[rule] = first
 		case rule.match.CatchAll():
-			takesAll[rule.source.String()] = rule
+			takesAll[from] = rule
 		}
 	}
 	return hidden
@@ -49,6 +51,7 @@ func (p *plan) hiddenRules(host string) map[*routeRule]*routeRule {
 
 func (p *plan) checkRule(rule *routeRule, svc *mesh.Service) {
 	p.checkSource(rule.ref, "spec.match.source", rule.source)
+	p.checkFollowers(rule.ref, "spec.destination", rule.source, rule.host)
 	if !slices.ContainsFunc(svc.Ports, func(port *mesh.Port) bool { return p.routesHTTP(svc, port) }) {
 		p.report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.WrongProtocol, Object: rule.ref, Field: "spec.destination",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
 )
 
 // mostTied is how many preceding rules a rule is compared with. Comparing all takes
@@ -24,6 +25,10 @@ func (p *plan) checkTied(rule *routeRule) {
 func (p *plan) tiedRules(host string) map[*routeRule]*routeRule {
 	rules, hidden := p.rulesFor.under(p, host), p.hidden.Get(p.r, host)
 	tied := map[*routeRule]*routeRule{}
+	owner := p.ownerOf(host)
+	meet := func(a, b *routeRule) bool {
+		return callersMeet(p.followers(a.source, a.namespace, owner), p.followers(b.source, b.namespace, owner)) && requestsMeet(a.match, b.match)
+	}
 	for i, rule := range rules {
 		for _, first := range rules[max(0, i-mostTied):i] {
 			if first.precedence == rule.precedence && hidden[rule] == nil && hidden[first] == nil && meet(first, rule) {
@@ -35,12 +40,17 @@ func (p *plan) tiedRules(host string) map[*routeRule]*routeRule {
 	return tied
 }
 
-// meet reports whether there may be requests that both rules match.
-func meet(a, b *routeRule) bool {
-	if a.source != nil && b.source != nil && a.source.host != "" && b.source.host != "" && a.source.host != b.source.host {
+// callersMeet reports whether there may be callers that fit both sources.
+func callersMeet(a, b *source) bool {
+	if a != nil && b != nil && a.host != "" && b.host != "" && a.host != b.host {
 		return false
 	}
-	_, callers := joinedSource(a.source, b.source)
-	_, _, some := joinedConditions(a.match, b.match, false)
-	return callers && some
+	_, both := joinedSource(a, b)
+	return both
+}
+
+// requestsMeet reports whether there may be requests that meet both conditions.
+func requestsMeet(a, b ir.Match) bool {
+	_, _, some := joinedConditions(a, b, false)
+	return some
 }

@@ -74,10 +74,9 @@ type withholding struct {
 	all     bool // whether nothing is left to route
 }
 
-// close returns the route of a withheld rule, or false if its callers are already
-// refused.
-func (w *withholding) close(rule *routeRule) (plannedRoute, bool) {
-	from := rule.source
+// close returns the route of a withheld rule for callers of a source, or false if
+// these are already refused.
+func (w *withholding) close(rule *routeRule, from *source) (plannedRoute, bool) {
 	if w.sources == nil {
 		w.sources = map[string]bool{}
 	}

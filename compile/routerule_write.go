@@ -53,10 +53,13 @@ func (p *plan) ruleRoutes(at servicePort) []plannedRoute {
 // planRuleRoute returns false for a withheld rule whose callers are already
 // refused.
 func (p *plan) planRuleRoute(rule *routeRule, at servicePort, closed *withholding) (plannedRoute, bool) {
+	from := p.followers(rule.source, rule.namespace, at.service.Namespace)
 	if p.withheld(rule.declared) {
-		return closed.close(rule)
+		return closed.close(rule, from)
 	}
-	return p.planRoute(rule, at.service, at.port), true
+	out := p.planRoute(rule, at.service, at.port)
+	out.source = from
+	return out, true
 }
 
 // upgradeByRules returns the routes to a service, with upgrades refused on the
@@ -100,11 +103,11 @@ func defaultRoute(cluster string, svc *mesh.Service) *ir.Route {
 	}
 }
 
-// planRoute translates a rule for one port of its service. As in Pilot, a redirect
-// needs the cluster that it does not use.
+// planRoute translates a rule for one port of its service, for any caller. As in
+// Pilot, a redirect needs the cluster that it does not use.
 func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) plannedRoute {
 	spec := rule.spec()
-	out := plannedRoute{source: rule.source, picksUpgrades: true, route: &ir.Route{
+	out := plannedRoute{picksUpgrades: true, route: &ir.Route{
 		Operation: rule.ref.Name,
 		Match:     rule.match,
 		Timeout:   timeout(spec.HTTPReqTimeout),

@@ -35,9 +35,9 @@ type V1Compatibility struct {
 	// ShortNamesByCaller completes host names without a dot in VirtualServices and
 	// DestinationRules with the domain of each proxy.
 	ShortNamesByCaller bool
-	// AnyNamespaceRules applies VirtualServices and DestinationRules of every
-	// namespace to every host and caller, the first by namespace and name, and
-	// ignores exportTo.
+	// AnyNamespaceRules applies VirtualServices, DestinationRules, RouteRules and
+	// DestinationPolicies of every namespace to every host and caller, the first by
+	// namespace and name, and ignores exportTo.
 	AnyNamespaceRules bool
 	// VirtualServiceDefaults makes one attempt on routes of a VirtualService
 	// without retries, and retries after every 5xx on those with retries. A
