@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 	networking "istio.io/api/networking/v1alpha3"
@@ -10,8 +11,9 @@ import (
 )
 
 // unreachable warns of routes, and conditions of routes, that have no effect
-// because earlier ones take everything that they would match. It finds only simple
-// cases: an earlier route for everything, or an equal condition.
+// because earlier ones take everything that they would match. It finds an earlier
+// route for everything, and an equal condition; for HTTP also one of the first
+// mostCompared conditions that covers it.
 func (p *problems) unreachable(s *networking.VirtualService) {
 	http := order{problems: p, list: "spec.http"}
 	for i, r := range s.Http {
@@ -20,6 +22,7 @@ func (p *problems) unreachable(s *networking.VirtualService) {
 			http.route(i, conditions(r.Match))
 		}
 	}
+	p.covered(s.Http)
 	tls := order{problems: p, list: "spec.tls"}
 	for i, r := range s.Tls {
 		tls.route(i, conditions(r.Match))
@@ -27,6 +30,44 @@ func (p *problems) unreachable(s *networking.VirtualService) {
 	tcp := order{problems: p, list: "spec.tcp"}
 	for i, r := range s.Tcp {
 		tcp.route(i, conditions(r.Match))
+	}
+}
+
+// mostCompared is the number of conditions that later ones are compared with. To
+// compare each with all before it would take quadratic time.
+const mostCompared = 100
+
+// placed is a condition of an HTTP route.
+type placed struct {
+	route int
+	match *networking.HTTPMatchRequest
+	text  string
+}
+
+// covered warns of conditions of which an earlier route takes all requests. Those that
+// order finds are left out.
+func (p *problems) covered(routes []*networking.HTTPRoute) {
+	var before []placed
+	for i, r := range routes {
+		if r.Delegate != nil {
+			continue
+		}
+		if len(r.Match) == 0 {
+			return
+		}
+		texts := conditions(r.Match)
+		for j, m := range r.Match {
+			if len(texts) != len(r.Match) || texts[j] == "" {
+				return
+			}
+			covers := func(e placed) bool { return e.route < i && e.text != texts[j] && covers(e.match, m) }
+			switch at := slices.IndexFunc(before, covers); {
+			case at >= 0:
+				p.warnOf(diag.NeverUsed, fmt.Sprintf("spec.http[%d].match[%d]", i, j), fmt.Sprintf("has no effect: spec.http[%d] takes all its requests; put it before that one", before[at].route))
+			case len(before) < mostCompared:
+				before = append(before, placed{i, m, texts[j]})
+			}
+		}
 	}
 }
 

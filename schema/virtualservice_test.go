@@ -168,6 +168,12 @@ func TestHTTPMatch(t *testing.T) {
 		{"empty condition", "hosts: [a]\nhttp:\n- {match: [{name: all}]" + route + "\n- {name: last" + route, []string{"warning NotHonoured spec.http[1]"}},
 		{"condition twice", "hosts: [a]\nhttp:\n- {match: [{port: 80}, {name: b, port: 81}]" + route + "\n- {match: [{name: c, port: 81}, {port: 82}]" + route, []string{
 			"warning NotHonoured spec.http[1].match[0]"}},
+		{"covered", "hosts: [a]\nhttp:\n- {match: [{uri: {prefix: /a}}]" + route + "\n- {match: [{uri: {prefix: /b}}, {uri: {exact: /a/b}, method: {exact: GET}}]" + route, []string{
+			"warning NotHonoured spec.http[1].match[1]"}},
+		{"all paths before one", "hosts: [a]\nhttp:\n- {match: [{uri: {prefix: /}}]" + route + "\n- {match: [{uri: {prefix: /admin}}]" + route, []string{
+			"warning NotHonoured spec.http[1].match[0]"}},
+		{"not covered", "hosts: [a]\nhttp:\n- {match: [{uri: {prefix: /a}, method: {exact: GET}}, {uri: {exact: /A}}, {uri: {regex: '/a.*'}}, {uri: {prefix: /}, gateways: [mesh]}]" + route +
+			"\n- {match: [{uri: {prefix: /a}}, {uri: {prefix: /ab}, withoutHeaders: {b: {}}}, {uri: {prefix: /}, port: 80}]" + route, nil},
 		{"TCP never reached", "hosts: [a]\ntcp:\n- {route: [{destination: {host: a}}]}\n- {route: [{destination: {host: b}}]}", []string{"warning NotHonoured spec.tcp[1]"}},
 	})
 }
