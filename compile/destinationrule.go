@@ -41,8 +41,8 @@ func readDestinationRule(p *plan, of declared, spec *networking.DestinationRule)
 }
 
 // closingDestinationRule returns a spec that closes the host of a rule whose spec
-// does not decode, as the rule may ask for TLS. It returns nil if the spec does not
-// name a host.
+// does not decode or whose TLS settings are not known, as the rule may ask for TLS. It
+// returns nil if the spec does not name a host.
 func closingDestinationRule(o *schema.Object) any {
 	var said struct {
 		Host     string   `json:"host"`

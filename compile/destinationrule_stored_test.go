@@ -27,11 +27,15 @@ spec:
 	kind, _ := schema.KindByName("DestinationRule")
 	for spec, closed := range map[string]bool{
 		`{"host":"shop.example"}`: false,
-		`{"host":"shop.example","trafficPolicy":{"tls":{"mode":"HYBRID"}}}`:          true,
-		`{"host":"shop.example","trafficPolicy":{"tls":7}}`:                          true,
-		`{"host":"shop.example","exportTo":["elsewhere"],"trafficPolicy":{"tls":7}}`: false,
-		`{"host":"other.example","trafficPolicy":{"tls":{"mode":"HYBRID"}}}`:         false,
-		`{"host":"*.example","trafficPolicy":{"tls":{"mode":"HYBRID"}}}`:             true,
+		`{"host":"shop.example","trafficPolicy":{"tls":{"mode":"HYBRID"}}}`:                                                           true,
+		`{"host":"shop.example","trafficPolicy":{"tls":7}}`:                                                                           true,
+		`{"host":"shop.example","exportTo":["elsewhere"],"trafficPolicy":{"tls":7}}`:                                                  false,
+		`{"host":"other.example","trafficPolicy":{"tls":{"mode":"HYBRID"}}}`:                                                          false,
+		`{"host":"*.example","trafficPolicy":{"tls":{"mode":"HYBRID"}}}`:                                                              true,
+		`{"host":"shop.example","trafficPolicy":{"tls":{"mode":"SIMPLE","pins":["x"]}}}`:                                              true,
+		`{"host":"shop.example","trafficPolicy":{"portLevelSettings":[{"port":{"number":80},"tls":{"mode":"SIMPLE","pins":["x"]}}]}}`: true,
+		`{"host":"shop.example","subsets":[{"name":"v1","trafficPolicy":{"tls":{"pins":["x"]}}}]}`:                                    true,
+		`{"host":"shop.example","trafficPolicy":{"patience":"3s"}}`:                                                                   false,
 	} {
 		rule, err := schema.New(kind, metav1.ObjectMeta{Namespace: "default", Name: "shop"}, json.RawMessage(spec))
 		if err != nil {

@@ -117,6 +117,10 @@ func (p *plan) speak(out *gatewayServer, server *networking.Server) bool {
 		out.kind = passthroughServer
 		return true
 	}
+	if field := out.gw.unknownWithin(out.field + ".tls"); field != "" {
+		p.notHonoured(diag.TLSUnmet, out.ref(), field, "the server is left out: this version does not know the field")
+		return false
+	}
 	var ok bool
 	if out.tls, ok = p.gatewayTLS(out.ref(), out.field+".tls", tls); !ok {
 		return false

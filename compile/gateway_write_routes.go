@@ -33,7 +33,7 @@ func (p *plan) nameRoutes(place *edgePlace) {
 	}
 	for _, group := range place.groups {
 		for _, b := range group.bound {
-			if group.kind == passthroughServer && p.withheld(b.vs.declared) {
+			if group.kind == passthroughServer && p.connectionsWithheld(b.vs) {
 				p.closeHost(group, b, taken)
 			} else if group.kind == passthroughServer {
 				p.nameHost(place, group, b, taken)
@@ -129,7 +129,7 @@ func (c *writer) connections(place *edgePlace, group *edgeGroup) *ir.TCPListener
 			continue
 		}
 		seen[b.vs] = true
-		if len(b.vs.spec.GetTcp()) > 0 && c.plan.withheld(b.vs.declared) {
+		if len(b.vs.spec.GetTcp()) > 0 && c.plan.connectionsWithheld(b.vs) {
 			planned := c.domain.closedConnection(b.vs, nil, port)
 			c.needAll(planned.targets)
 			out.Routes = append(out.Routes, planned.written(nil))

@@ -16,6 +16,9 @@ import (
 type declared struct {
 	ref    diag.Ref
 	object *schema.Object
+	// unknown are the fields of the spec that this version does not know. Another
+	// version stored them.
+	unknown *[]string
 }
 
 // reading is the result of reading one object by itself, without looking at any
@@ -34,7 +37,8 @@ type kind[T any] struct {
 	// a spec of another type.
 	rule func(p *plan, of declared, spec any) (rule *T, ok bool)
 	// instead returns a spec that fails closed, for an object whose own spec does
-	// not decode. It is nil for a kind that has none.
+	// not decode, or has TLS settings that this version does not know. It is nil for
+	// a kind that has none.
 	instead func(o *schema.Object) any
 	// take receives the rules that changed.
 	take []func([]change[T])
@@ -126,18 +130,25 @@ func (k *kind[T]) readingOf(m *model, o *schema.Object) *reading[T] {
 
 func (k *kind[T]) read(m *model, o *schema.Object) *reading[T] {
 	p := m.context(nil)
-	out := &reading[T]{declared: declared{o.Key().Ref(), o}, settings: m.settings}
+	own := schema.OwnOf(o)
+	out := &reading[T]{declared: declared{o.Key().Ref(), o, unknownFields(own)}, settings: m.settings}
 	spec, err := o.Spec()
+	if err != nil {
+		err = fmt.Errorf("its spec does not decode: %w", err)
+	}
+	if field := out.unknownTLS(); err == nil && k.instead != nil && field != "" {
+		err = fmt.Errorf("this version does not know %s, which another version stored", field)
+	}
 	ok := err == nil
 	if ok {
 		out.rule, ok = k.rule(p, out.declared, spec)
 	}
 	if !ok {
-		message := "the object is left out, its spec does not decode: %v"
+		message := "the object is left out, %v"
 		if k.instead != nil {
 			if spec := k.instead(o); spec != nil {
 				out.rule, _ = k.rule(p, out.declared, spec)
-				message = "requests to the host fail, as the spec does not decode: %v"
+				message = "requests to the host fail: %v"
 			}
 		}
 		p.report(diag.Problem{
@@ -146,7 +157,7 @@ func (k *kind[T]) read(m *model, o *schema.Object) *reading[T] {
 		})
 	}
 	var all diag.Collector
-	own, known := schema.OwnOf(o), p.problems.List()
+	known := p.problems.List()
 	all.Add(own.WarningsBeside(known)...)
 	all.Merge(p.problems)
 	all.Add(own.ViolationsBeside(known)...)

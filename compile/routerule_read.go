@@ -61,7 +61,8 @@ func readRouteRule(p *plan, of declared, spec *schema.RouteRule) *routeRule {
 	rule.match = match
 	p.reportRegexes(rule, bad)
 	weighs, redirects := p.weighs(rule, spec), p.redirects(rule, spec)
-	rule.closed = len(bad) > 0 || !spec.Match.Followed() || !weighs || !redirects
+	known := p.knows(of, "spec.match", "requests that fit the rest of the match are answered with 503")
+	rule.closed = len(bad) > 0 || !known || !spec.Match.Followed() || !weighs || !redirects
 	return rule
 }
 

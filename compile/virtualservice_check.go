@@ -20,6 +20,9 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 		p.reportExcess(excess, vs.ref, p.virtualCosts.costs.Get(p.r, vs), effect)
 		return
 	}
+	if field := vs.unknownConnection(); field != "" {
+		p.notHonoured(diag.Closed, vs.ref, field, "connections that the VirtualService would route fail: this version does not know the field")
+	}
 	home := p.home(vs.ref.Namespace)
 	for i, name := range vs.meshHosts() {
 		home.checkHost(vs, fmt.Sprintf("spec.hosts[%d]", i), name)

@@ -27,7 +27,7 @@ type plannedTCP struct {
 // tcpRoutes returns the routes of a VirtualService for connections to one port of a
 // service.
 func (d *domainPlan) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedTCP {
-	if d.withheld(vs.declared) {
+	if d.connectionsWithheld(vs) {
 		return d.closedConnections(vs, svc, port)
 	}
 	var out []plannedTCP

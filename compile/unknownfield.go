@@ -1,0 +1,73 @@
+package compile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// This file finds fields that another version stored and this one does not know, where
+// to ignore them would open a mesh: conditions of a match, and TLS settings (decision
+// 010).
+
+// unknownFields returns the paths of such fields, or nil if there are none.
+func unknownFields(own schema.Own) *[]string {
+	var out []string
+	for _, p := range slices.Concat(own.Violations, own.Warnings) {
+		if p.Code == diag.UnknownField {
+			out = append(out, p.Field)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return &out
+}
+
+// unknownWithin returns the first unknown field at or beneath a path, or "".
+func (d declared) unknownWithin(path string) string {
+	return d.unknownField(func(field string) bool {
+		rest, beneath := strings.CutPrefix(field, path)
+		return beneath && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// unknownTLS returns the first unknown field of TLS settings, or "".
+func (d declared) unknownTLS() string {
+	return d.unknownField(func(field string) bool { return strings.Contains(field, ".tls.") })
+}
+
+// unknownConnection returns the first unknown condition on connections, or "".
+func (d declared) unknownConnection() string {
+	return d.unknownField(func(field string) bool {
+		return (strings.HasPrefix(field, "spec.tls[") || strings.HasPrefix(field, "spec.tcp[")) && strings.Contains(field, "].match[")
+	})
+}
+
+func (d declared) unknownField(is func(string) bool) string {
+	if d.unknown == nil {
+		return ""
+	}
+	if at := slices.IndexFunc(*d.unknown, is); at >= 0 {
+		return (*d.unknown)[at]
+	}
+	return ""
+}
+
+// knows reports whether this version knows all fields beneath a path. If it does not,
+// it reports the consequence.
+func (p *plan) knows(of declared, path, consequence string) bool {
+	field := of.unknownWithin(path)
+	if field != "" {
+		p.notHonoured(diag.Closed, of.ref, field, consequence+": this version does not know the field")
+	}
+	return field == ""
+}
+
+// connectionsWithheld reports whether the connections that a VirtualService would route
+// fail.
+func (p *plan) connectionsWithheld(vs *virtualService) bool {
+	return vs.unknownConnection() != "" || p.withheld(vs.declared)
+}
