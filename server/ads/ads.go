@@ -22,6 +22,7 @@ import (
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
@@ -177,7 +178,7 @@ func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, decode
 	defer end(nil)
 	defer context.AfterFunc(s.stopping, func() { end(errStopping) })()
 	defer context.AfterFunc(held.over, func() { end(reason(held.over)) })()
-	c := &conversation{server: s, stream: stream, decode: decode, held: held}
+	c := &conversation{server: s, stream: stream, decode: decode, held: held, pace: rate.NewLimiter(requestRate, requestBurst)}
 	if err = c.hold(ctx, variant, on, end); errors.Is(err, context.Canceled) {
 		err = reason(ctx)
 	}
@@ -190,6 +191,7 @@ type conversation struct {
 	stream grpc.ServerStream
 	decode decoded
 	held   *holding
+	pace   *rate.Limiter // of the client's requests
 	d      *discovery.Stream
 	m      streamMetrics
 }

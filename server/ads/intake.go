@@ -26,6 +26,11 @@ const (
 	intakeRoom = maxRequest * decodeFactor
 	// intakeTimeout is how long a request may wait for room.
 	intakeTimeout = 30 * time.Second
+	// requestRate is how many requests a stream may send a second, once it has sent
+	// requestBurst. Later ones wait on the wire, where the client's flow control stops
+	// it. An Envoy sends one for each answer and for each change of its subscriptions.
+	requestRate  = 200
+	requestBurst = 2000
 	// messageHead is the length of gRPC's prefix of a message.
 	messageHead = 5
 )
@@ -46,8 +51,12 @@ func newIntake(opts Options) *intake {
 	}
 }
 
-// receive returns the client's next message, decoded when there is room for that.
+// receive returns the client's next message, decoded when there is room for that. It
+// takes no more of a client than requestRate and requestBurst.
 func (c *conversation) receive(first bool) (message, error) {
+	if err := c.pace.Wait(c.stream.Context()); err != nil {
+		return message{}, err
+	}
 	var w wire
 	if err := c.stream.RecvMsg(&w); err != nil {
 		return message{}, err
