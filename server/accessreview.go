@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/server/mediatype"
 )
 
 // Reviews report what the server can do. There are no identities, so everybody who
@@ -132,7 +134,7 @@ func readReview(r *http.Request, review runtime.Object) error {
 }
 
 func writeReview(w http.ResponseWriter, r *http.Request, review any) error {
-	f, err := negotiate(r, formatJSON, formatYAML)
+	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML)
 	if err != nil {
 		return err
 	}

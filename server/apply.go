@@ -12,6 +12,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/mediatype"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/managedfields"
 )
@@ -34,7 +35,7 @@ type application struct {
 
 // apply answers PATCH with a server-side apply. It creates the object if there is
 // none.
-func (k *resource) apply(w http.ResponseWriter, r *http.Request, f format, writes store.Interface, body []byte) error {
+func (k *resource) apply(w http.ResponseWriter, r *http.Request, f mediatype.Format, writes store.Interface, body []byte) error {
 	force, err := boolParam(queryOf(r), "force")
 	if err != nil {
 		return err

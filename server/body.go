@@ -15,6 +15,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/mediatype"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -22,19 +23,19 @@ import (
 const maxBody = schema.MaxTextBytes
 
 // objectTypes are the media types of an object in a request.
-var objectTypes = slices.Concat(mediaTypes[formatJSON], mediaTypes[formatYAML])
+var objectTypes = slices.Concat(mediatype.JSON.Names(), mediatype.YAML.Names())
 
 // readBody returns the body of an admitted request and its media type, which must
 // be one of the allowed ones.
 func readBody(r *http.Request, allowed ...string) (body []byte, media string, err error) {
-	if media, err = contentType(r, allowed...); err != nil {
+	if media, err = mediatype.OfBody(r, allowed...); err != nil {
 		return nil, "", err
 	}
 	whole, ok := r.Body.(*wholeBody)
 	if !ok {
 		return nil, "", errors.New("the request was not admitted")
 	}
-	if claimsASCII(r) {
+	if mediatype.ClaimsASCII(r) {
 		if at := bytes.IndexFunc(whole.text, func(c rune) bool { return c > unicode.MaxASCII }); at >= 0 {
 			return nil, "", badRequest("body: its Content-Type says charset us-ascii, and byte %d is beyond ASCII", at+1)
 		}
@@ -61,7 +62,7 @@ func (k *resource) readObject(r *http.Request) (*schema.Object, diag.List, error
 	if err != nil {
 		return nil, nil, err
 	}
-	if media == mediaTypes[formatJSON][0] && !json.Valid(body) {
+	if media == mediatype.JSON.Names()[0] && !json.Valid(body) {
 		return nil, nil, malformedJSON(body)
 	}
 	return k.decodeFor(r.Context(), body, k.target(r))

@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pilot-api/pilot-api/server/mediatype"
 	"github.com/pilot-api/pilot-api/store"
 )
 
 // beginDelete is beginWrite for a DELETE. It checks grace periods and propagation
 // policies as Kubernetes does and ignores them: no config object has an owner
 // (docs/decisions/015-deletion.md).
-func (k *resource) beginDelete(r *http.Request, allowed []string) (format, store.Interface, metav1.DeleteOptions, error) {
+func (k *resource) beginDelete(r *http.Request, allowed []string) (mediatype.Format, store.Interface, metav1.DeleteOptions, error) {
 	f, writes, err := k.beginWrite(r, allowed)
 	if err != nil {
 		return 0, nil, metav1.DeleteOptions{}, err

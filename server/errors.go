@@ -17,6 +17,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/mediatype"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -35,9 +36,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
 	}
-	f, negErr := negotiate(r, formatJSON, formatYAML)
+	f, negErr := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML)
 	if negErr != nil {
-		f = formatJSON
+		f = mediatype.JSON
 	}
 	if body, err := json.Marshal(status); err == nil {
 		_ = writeText(w, int(status.Code), f, body)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/mediatype"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -18,7 +19,7 @@ import (
 // The object is its stored bytes, or a table with one row.
 type eventEncoder struct {
 	k       *resource
-	format  format
+	format  mediatype.Format
 	include metav1.IncludeObjectPolicy
 	begun   bool // whether the columns of the table were sent
 }
@@ -26,15 +27,15 @@ type eventEncoder struct {
 // event writes one event. whole means that it is the last one of its revision.
 func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object, whole bool) error {
 	switch {
-	case e.format == formatTable:
+	case e.format == mediatype.Table:
 		return e.table(out, kind, e.k.newTable(metav1.ListMeta{ResourceVersion: o.Meta.ResourceVersion}, []*schema.Object{o}, e.include))
-	case e.format == formatMetadata:
+	case e.format == mediatype.Metadata:
 		text, err := json.Marshal(metadataOf(o.Meta))
 		if err != nil {
 			return fmt.Errorf("encode metadata: %w", err)
 		}
 		return e.frame(out, kind, text)
-	case e.format == formatEvents && whole:
+	case e.format == mediatype.Events && whole:
 		writeID(out, o.Meta.ResourceVersion)
 	}
 	return e.frame(out, kind, e.k.withStatus(o))
@@ -47,18 +48,18 @@ const endOfState = `,"annotations":{"` + metav1.InitialEventsAnnotationKey + `":
 // the initial events are complete.
 func (e *eventEncoder) bookmark(out *bufio.Writer, revision int64, endsState bool) error {
 	text := strconv.FormatInt(revision, 10)
-	if e.format == formatTable {
+	if e.format == mediatype.Table {
 		return e.tableBookmark(out, text, endsState)
 	}
 	more := ""
 	if endsState {
 		more = endOfState
 	}
-	if e.format == formatEvents {
+	if e.format == mediatype.Events {
 		writeID(out, text)
 	}
 	of := e.k.typeMeta()
-	if e.format == formatMetadata {
+	if e.format == mediatype.Metadata {
 		of = metadataType
 	}
 	return e.frame(out, store.BookmarkFrame, []byte(`{"kind":"`+of.Kind+`","apiVersion":"`+of.APIVersion+
@@ -70,7 +71,7 @@ func (e *eventEncoder) failure(out *bufio.Writer, status *metav1.Status) error {
 	if err != nil {
 		return fmt.Errorf("encode status: %w", err)
 	}
-	if e.format == formatEvents && status.Code == http.StatusGone {
+	if e.format == mediatype.Events && status.Code == http.StatusGone {
 		writeID(out, "") // The browser starts over.
 	}
 	return e.frame(out, store.ErrorFrame, text)
@@ -105,13 +106,13 @@ func (e *eventEncoder) table(out *bufio.Writer, kind string, t *metav1.Table) er
 }
 
 func (e *eventEncoder) frame(out *bufio.Writer, kind string, object []byte) error {
-	if e.format == formatEvents {
+	if e.format == mediatype.Events {
 		_, _ = out.WriteString("data: ")
 	}
 	_, _ = out.WriteString(`{"type":"` + kind + `","object":`)
 	_, _ = out.Write(object)
 	_, err := out.WriteString("}\n") // A bufio.Writer keeps its first error.
-	if e.format == formatEvents {
+	if e.format == mediatype.Events {
 		err = out.WriteByte('\n')
 	}
 	return err

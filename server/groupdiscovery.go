@@ -6,16 +6,18 @@ import (
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/server/mediatype"
 )
 
 // writeGroups answers with all resources in one document (aggregated discovery) if
 // the client accepts that, and with plain otherwise.
 func writeGroups(w http.ResponseWriter, r *http.Request, lists []metav1.APIResourceList, plain any) error {
-	f, err := negotiate(r, formatJSON, formatYAML, formatDiscovery)
+	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML, mediatype.Discovery)
 	if err != nil {
 		return err
 	}
-	if f == formatDiscovery {
+	if f == mediatype.Discovery {
 		plain = groupDiscovery(lists)
 	}
 	return writeValue(w, http.StatusOK, f, plain)

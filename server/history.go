@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/mediatype"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -76,7 +77,7 @@ func (k *resource) history(w http.ResponseWriter, r *http.Request) error {
 	if err := checkParams(queryOf(r), historyParams); err != nil {
 		return err
 	}
-	f, err := negotiate(r, formatJSON, formatYAML)
+	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (k *resource) historyText(ctx context.Context, key schema.Key) ([]byte, err
 
 // atRevision answers with an object as it was at a revision.
 func (k *resource) atRevision(w http.ResponseWriter, r *http.Request) error {
-	f, err := negotiate(r, formatJSON, formatYAML)
+	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML)
 	if err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	if err := changesPageOf(q, &opts); err != nil {
 		return err
 	}
-	f, err := negotiate(r, formatJSON, formatYAML)
+	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML)
 	if err != nil {
 		return err
 	}

@@ -6,13 +6,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/pilot-api/pilot-api/server/mediatype"
 )
 
 // readInitialEvents reads sendInitialEvents by the rules of Kubernetes. true asks
 // for the state first, not older than the resourceVersion, and for a bookmark that
 // marks its end. false asks only for changes. Clients that are refused with Invalid
 // fall back to "list, then watch".
-func (a *watchRequest) readInitialEvents(q url.Values, f format) error {
+func (a *watchRequest) readInitialEvents(q url.Values, f mediatype.Format) error {
 	match := q.Get("resourceVersionMatch")
 	if q.Get("sendInitialEvents") == "" {
 		if match != "" {
@@ -26,7 +28,7 @@ func (a *watchRequest) readInitialEvents(q url.Values, f format) error {
 		return err
 	case match != string(metav1.ResourceVersionMatchNotOlderThan):
 		return badListOption("sendInitialEvents", "needs resourceVersionMatch=NotOlderThan")
-	case send && f == formatTable && q.Get("includeObject") == string(metav1.IncludeNone):
+	case send && f == mediatype.Table && q.Get("includeObject") == string(metav1.IncludeNone):
 		return badListOption("sendInitialEvents", "needs the metadata of rows: leave includeObject=None out")
 	case send:
 		a.after, a.marked = 0, true

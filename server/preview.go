@@ -12,6 +12,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/mediatype"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -61,7 +62,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if media == mediaTypes[formatJSON][0] && !json.Valid(body) {
+	if media == mediatype.JSON.Names()[0] && !json.Valid(body) {
 		return malformedJSON(body)
 	}
 	objects, err := s.wouldStore(r.Context(), body, namespace)

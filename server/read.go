@@ -5,12 +5,13 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/pilot-api/pilot-api/server/mediatype"
 	"github.com/pilot-api/pilot-api/store"
 )
 
 // get answers GET on one object.
 func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
-	f, err := negotiate(r, formatJSON, formatYAML, formatTable, formatMetadata)
+	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML, mediatype.Table, mediatype.Metadata)
 	if err != nil {
 		return err
 	}
@@ -40,7 +41,7 @@ func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
 
 // list answers GET on a collection.
 func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
-	f, err := negotiate(r, formatJSON, formatYAML, formatTable, formatMetadataList)
+	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML, mediatype.Table, mediatype.MetadataList)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	k.warnOfUnreadable(w, selected.narrow(k.scope(r)))
-	if f == formatJSON && opts.AtLeast == 0 && opts.Exact == 0 {
+	if f == mediatype.JSON && opts.AtLeast == 0 && opts.Exact == 0 {
 		if answered, err := k.answerAgain(w, r); answered || err != nil {
 			return err
 		}

@@ -3,8 +3,8 @@
 // and metrics.
 //
 // A request passes middleware.go (id, log, metrics, panics) and the routes in this
-// file to one handler. The handler decodes the request (query.go, body.go,
-// negotiate.go), calls one method of the store, and answers (encode.go, table.go,
+// file to one handler. The handler decodes the request (query.go, body.go, package
+// mediatype), calls one method of the store, and answers (encode.go, table.go,
 // watch.go). Every failure is answered by fail in errors.go as a Status object.
 //
 // Routes and reads:

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/pilot-api/pilot-api/server/mediatype"
 )
 
 // Server-sent events are the form of a watch for browsers, which resume it by
@@ -20,7 +22,7 @@ const lastEventID = "Last-Event-ID"
 // beginning that the query asks for.
 func (a *watchRequest) readLastEvent(r *http.Request) error {
 	id := r.Header.Get(lastEventID)
-	if a.events.format != formatEvents || id == "" {
+	if a.events.format != mediatype.Events || id == "" {
 		return nil
 	}
 	revision, err := strconv.ParseInt(id, 10, 64)
@@ -49,12 +51,12 @@ func (e *eventEncoder) position(out *bufio.Writer, revision int64) error {
 
 // positions reports whether the client receives its position even if nothing has
 // happened.
-func (s *stream) positions() bool { return s.bookmarks || s.events.format == formatEvents }
+func (s *stream) positions() bool { return s.bookmarks || s.events.format == mediatype.Events }
 
 // heartbeats returns a channel that receives when a heartbeat is due. It is nil for
 // other forms of a watch.
 func (s *stream) heartbeats() (due <-chan time.Time, done func()) {
-	if s.events.format != formatEvents {
+	if s.events.format != mediatype.Events {
 		return nil, func() {}
 	}
 	ticker := time.NewTicker(s.k.opts.HeartbeatInterval)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/server/mediatype"
 )
 
 // standingsPath is where replicas ask each other for the statuses of objects on
@@ -115,7 +116,7 @@ func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	return writeText(w, http.StatusOK, formatJSON, text)
+	return writeText(w, http.StatusOK, mediatype.JSON, text)
 }
 
 // ageParam returns how old an answer may be.

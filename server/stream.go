@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/pilot-api/pilot-api/server/mediatype"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -31,8 +32,8 @@ func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream 
 	conn := http.NewResponseController(w)
 	// The request has been read. Its read deadline would end the watch.
 	_ = conn.SetReadDeadline(time.Time{})
-	w.Header().Set("Content-Type", asked.events.format.contentType())
-	if asked.events.format == formatEvents {
+	w.Header().Set("Content-Type", asked.events.format.ContentType())
+	if asked.events.format == mediatype.Events {
 		announceEvents(w.Header())
 	}
 	to := &deadlineWriter{w: w, conn: conn, timeout: k.opts.WatchWriteTimeout}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/mediatype"
 )
 
 // writeTable answers with the objects as rows. kubectl prints kinds that it does
@@ -34,7 +35,7 @@ func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, 
 		return errors.New("encode table: the rows are not its last field")
 	}
 	now := time.Now()
-	return answerBy(w, code, formatTable, rowLength*len(objs), func(out *bufio.Writer) error {
+	return answerBy(w, code, mediatype.Table, rowLength*len(objs), func(out *bufio.Writer) error {
 		_, _ = out.Write(before)
 		if err := writeItems(r.Context(), out, objs, func(o *schema.Object) any { return k.newRow(o, now, include) }); err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/mediatype"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -203,7 +204,7 @@ func readTransaction(r *http.Request) (*transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	if media != mediaTypes[formatJSON][0] {
+	if media != mediatype.JSON.Names()[0] {
 		switch {
 		case len(body) > maxBody:
 			return nil, errTooLarge(maxBody)

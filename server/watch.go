@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/pilot-api/pilot-api/server/mediatype"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -17,7 +18,7 @@ import (
 // Kubernetes, whose clients then list again; after a status code of 410 they would
 // retry.
 func (k *resource) watch(w http.ResponseWriter, r *http.Request) error {
-	asked, err := k.watchRequest(r, k.scope(r), listParams, formatJSON, formatTable, formatMetadata, formatEvents)
+	asked, err := k.watchRequest(r, k.scope(r), listParams, mediatype.JSON, mediatype.Table, mediatype.Metadata, mediatype.Events)
 	if err != nil {
 		return err
 	}
@@ -73,8 +74,8 @@ func watchTime(seconds int64) time.Duration {
 }
 
 // watchRequest reads the query and narrows scope by its selectors.
-func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []string, offer ...format) (*watchRequest, error) {
-	f, err := negotiate(r, offer...)
+func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []string, offer ...mediatype.Format) (*watchRequest, error) {
+	f, err := mediatype.Negotiate(r, offer...)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []st
 	// Clients take a resourceVersion as their position, and the event of a status has
 	// an old one, which would set them back. A client that follows one object by name
 	// wants the status; others must ask for it. Metadata has no status.
-	asked.statuses = f != formatMetadata && (asked.statuses || !q.Has("statusEvents") && asked.scope.Name != "")
+	asked.statuses = f != mediatype.Metadata && (asked.statuses || !q.Has("statusEvents") && asked.scope.Name != "")
 	seconds, err := countParam(q, "timeoutSeconds")
 	if err != nil {
 		return nil, err

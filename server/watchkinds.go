@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/mediatype"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -31,7 +32,7 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request) error {
 		return badParam(q, "namespace", "the name of one, or left out for all")
 	}
 	k := &resource{Server: s}
-	asked, err := k.watchRequest(r, store.Scope{Namespace: namespace}, watchKindsParams, formatJSON, formatEvents)
+	asked, err := k.watchRequest(r, store.Scope{Namespace: namespace}, watchKindsParams, mediatype.JSON, mediatype.Events)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/mediatype"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -28,7 +29,7 @@ func (k *resource) create(w http.ResponseWriter, r *http.Request) error {
 }
 
 // writeNew answers with a created object.
-func (k *resource) writeNew(w http.ResponseWriter, r *http.Request, f format, obj *schema.Object, warnings diag.List) error {
+func (k *resource) writeNew(w http.ResponseWriter, r *http.Request, f mediatype.Format, obj *schema.Object, warnings diag.List) error {
 	k.warnOf(w, r, warnings, schema.Change{After: obj})
 	w.Header().Set("Location", path(obj))
 	return k.writeObject(w, r, http.StatusCreated, f, obj)
@@ -89,7 +90,7 @@ func (k *resource) delete(w http.ResponseWriter, r *http.Request) error {
 }
 
 // beginObject begins a write that carries a whole object.
-func (k *resource) beginObject(r *http.Request) (format, store.Interface, *schema.Object, diag.List, error) {
+func (k *resource) beginObject(r *http.Request) (mediatype.Format, store.Interface, *schema.Object, diag.List, error) {
 	f, writes, err := k.beginWrite(r, writeParams)
 	if err != nil {
 		return 0, nil, nil, nil, err
@@ -100,8 +101,8 @@ func (k *resource) beginObject(r *http.Request) (format, store.Interface, *schem
 
 // beginWrite checks what all writes have in common, before the body is read, and
 // returns the store to write to: the real one or one for a dry run.
-func (k *resource) beginWrite(r *http.Request, allowed []string) (format, store.Interface, error) {
-	f, err := negotiate(r, formatJSON, formatYAML, formatTable)
+func (k *resource) beginWrite(r *http.Request, allowed []string) (mediatype.Format, store.Interface, error) {
+	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML, mediatype.Table)
 	if err != nil {
 		return 0, nil, err
 	}
