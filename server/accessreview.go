@@ -15,7 +15,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // Reviews report what the server can do. There are no identities, so everybody who
@@ -51,7 +51,7 @@ func (s *Server) accessReview(w http.ResponseWriter, r *http.Request) error {
 	review.TypeMeta = metav1.TypeMeta{Kind: "SelfSubjectAccessReview", APIVersion: reviewsVersion}
 	switch resource, path := review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes; {
 	case (resource == nil) == (path == nil):
-		return badRequest("spec: must have either resourceAttributes or nonResourceAttributes")
+		return wire.BadRequest("spec: must have either resourceAttributes or nonResourceAttributes")
 	case resource != nil:
 		review.Status = reviewOf(resource)
 	default:
@@ -114,7 +114,7 @@ func (s *Server) rulesReview(w http.ResponseWriter, r *http.Request) error {
 // readReview decodes the body into review. The body may leave out its kind and
 // apiVersion.
 func readReview(r *http.Request, review runtime.Object) error {
-	if err := checkParams(queryOf(r), reviewParams); err != nil {
+	if err := wire.CheckParams(queryOf(r), reviewParams); err != nil {
 		return err
 	}
 	body, media, err := readBody(r, reviewTypes...)
@@ -123,18 +123,18 @@ func readReview(r *http.Request, review runtime.Object) error {
 	}
 	if media == runtime.ContentTypeProtobuf {
 		if _, _, err := reviewCodec().Decode(body, nil, review); err != nil {
-			return badRequest("body: must be a review of %s: %v", reviewsVersion, err)
+			return wire.BadRequest("body: must be a review of %s: %v", reviewsVersion, err)
 		}
 		return nil
 	}
 	if err := yaml.UnmarshalStrict(body, review); err != nil {
-		return badRequest("body: must be a review of %s: %v", reviewsVersion, err)
+		return wire.BadRequest("body: must be a review of %s: %v", reviewsVersion, err)
 	}
 	return nil
 }
 
 func writeReview(w http.ResponseWriter, r *http.Request, review any) error {
-	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML)
+	f, err := wire.Negotiate(r, wire.JSON, wire.YAML)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pilot-api/pilot-api/server/admission"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -130,7 +131,7 @@ func readAll(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error
 		return nil, errTooLarge(limit)
 	}
 	if err != nil {
-		return nil, badRequest("read body: %v", err)
+		return nil, wire.BadRequest("read body: %v", err)
 	}
 	return buf.Bytes(), nil
 }

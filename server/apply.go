@@ -12,7 +12,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/managedfields"
 )
@@ -35,8 +35,8 @@ type application struct {
 
 // apply answers PATCH with a server-side apply. It creates the object if there is
 // none.
-func (k *resource) apply(w http.ResponseWriter, r *http.Request, f mediatype.Format, writes store.Interface, body []byte) error {
-	force, err := boolParam(queryOf(r), "force")
+func (k *resource) apply(w http.ResponseWriter, r *http.Request, f wire.Format, writes store.Interface, body []byte) error {
+	force, err := wire.BoolParam(queryOf(r), "force")
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -23,21 +23,21 @@ import (
 const maxBody = schema.MaxTextBytes
 
 // objectTypes are the media types of an object in a request.
-var objectTypes = slices.Concat(mediatype.JSON.Names(), mediatype.YAML.Names())
+var objectTypes = slices.Concat(wire.JSON.Names(), wire.YAML.Names())
 
 // readBody returns the body of an admitted request and its media type, which must
 // be one of the allowed ones.
 func readBody(r *http.Request, allowed ...string) (body []byte, media string, err error) {
-	if media, err = mediatype.OfBody(r, allowed...); err != nil {
+	if media, err = wire.BodyType(r, allowed...); err != nil {
 		return nil, "", err
 	}
 	whole, ok := r.Body.(*wholeBody)
 	if !ok {
 		return nil, "", errors.New("the request was not admitted")
 	}
-	if mediatype.ClaimsASCII(r) {
+	if wire.ClaimsASCII(r) {
 		if at := bytes.IndexFunc(whole.text, func(c rune) bool { return c > unicode.MaxASCII }); at >= 0 {
-			return nil, "", badRequest("body: its Content-Type says charset us-ascii, and byte %d is beyond ASCII", at+1)
+			return nil, "", wire.BadRequest("body: its Content-Type says charset us-ascii, and byte %d is beyond ASCII", at+1)
 		}
 	}
 	return whole.text, media, nil
@@ -62,7 +62,7 @@ func (k *resource) readObject(r *http.Request) (*schema.Object, diag.List, error
 	if err != nil {
 		return nil, nil, err
 	}
-	if media == mediatype.JSON.Names()[0] && !json.Valid(body) {
+	if media == wire.JSON.Names()[0] && !json.Valid(body) {
 		return nil, nil, malformedJSON(body)
 	}
 	return k.decodeFor(r.Context(), body, k.target(r))
@@ -84,7 +84,7 @@ func objectsIn(ctx context.Context, text []byte, namespace string) ([]*schema.Ob
 		}
 		objects, errs = append(objects, found...), append(errs, problems.Errors()...)
 		if len(objects) > store.MaxTxnOps {
-			return nil, badRequest("the body must have at most %d objects", store.MaxTxnOps)
+			return nil, wire.BadRequest("the body must have at most %d objects", store.MaxTxnOps)
 		}
 		if left := len(docs) - i - 1; left > 0 && len(errs) >= mostTold {
 			errs = append(errs, diag.Problem{
@@ -98,7 +98,7 @@ func objectsIn(ctx context.Context, text []byte, namespace string) ([]*schema.Ob
 	case len(errs) > 0:
 		return nil, refused(errs)
 	case len(objects) == 0:
-		return nil, badRequest("the body has no object")
+		return nil, wire.BadRequest("the body has no object")
 	}
 	return objects, nil
 }
@@ -106,17 +106,17 @@ func objectsIn(ctx context.Context, text []byte, namespace string) ([]*schema.Ob
 // malformedJSON returns an error that says where a text stops being JSON.
 func malformedJSON(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
-		return badRequest("the body is empty")
+		return wire.BadRequest("the body is empty")
 	}
 	var any json.RawMessage
 	err := json.Unmarshal(body, &any)
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
-		return badRequest("body: %v", err)
+		return wire.BadRequest("body: %v", err)
 	}
 	before := string(body[:min(syntax.Offset, int64(len(body)))])
 	line := 1 + strings.Count(before, "\n")
-	return badRequest("body is not JSON: line %d, column %d: %v (for YAML, send Content-Type: application/yaml)",
+	return wire.BadRequest("body is not JSON: line %d, column %d: %v (for YAML, send Content-Type: application/yaml)",
 		line, len(before)-strings.LastIndexByte(before, '\n')-1, err)
 }
 
@@ -152,7 +152,7 @@ func (s *Server) decodeNext(ctx context.Context, text []byte, target schema.Key,
 // user wrote the text.
 func decodeMade(text []byte, current *schema.Object, target schema.Key) (*schema.Object, diag.List, error) {
 	if schema.Outgrown(text, current) {
-		return nil, nil, badRequest("the object would have more than %d values", schema.MaxValues)
+		return nil, nil, wire.BadRequest("the object would have more than %d values", schema.MaxValues)
 	}
 	opts := schema.Options{Namespace: target.Namespace, Counted: true}
 	obj, problems := schema.Decode(text, opts)
@@ -198,7 +198,7 @@ func agree(target schema.Key, body diag.Ref) error {
 		{"metadata.name", target.Name, body.Name},
 	} {
 		if c.url != "" && c.body != "" && c.url != c.body {
-			return badRequest("the URL and the body disagree on %s: the URL says %q, the body says %q", c.what, c.url, c.body)
+			return wire.BadRequest("the URL and the body disagree on %s: the URL says %q, the body says %q", c.what, c.url, c.body)
 		}
 	}
 	return nil

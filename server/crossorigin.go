@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // Any page in a browser on this machine can send requests to a loopback address,
@@ -109,5 +111,5 @@ func loopbackName(host string) bool {
 }
 
 func forbidden(format string, args ...any) error {
-	return plainStatus(http.StatusForbidden, metav1.StatusReasonForbidden, format, args...)
+	return wire.Failure(http.StatusForbidden, metav1.StatusReasonForbidden, format, args...)
 }

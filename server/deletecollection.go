@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -20,7 +21,7 @@ func (k *resource) deleteCollection(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	if err := checkFilled(queryOf(r), "labelSelector", "fieldSelector"); err != nil {
+	if err := wire.CheckFilled(queryOf(r), "labelSelector", "fieldSelector"); err != nil {
 		return err
 	}
 	selected, err := k.selection(queryOf(r))

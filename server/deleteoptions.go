@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"sigs.k8s.io/yaml"
 
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
 // beginDelete is beginWrite for a DELETE. It checks grace periods and propagation
 // policies as Kubernetes does and ignores them: no config object has an owner
 // (docs/decisions/015-deletion.md).
-func (k *resource) beginDelete(r *http.Request, allowed []string) (mediatype.Format, store.Interface, metav1.DeleteOptions, error) {
+func (k *resource) beginDelete(r *http.Request, allowed []string) (wire.Format, store.Interface, metav1.DeleteOptions, error) {
 	f, writes, err := k.beginWrite(r, allowed)
 	if err != nil {
 		return 0, nil, metav1.DeleteOptions{}, err
@@ -43,12 +43,12 @@ func readDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 		return opts, err
 	}
 	if err := yaml.UnmarshalStrict(body, &opts); err != nil {
-		return opts, badRequest("body: must be a DeleteOptions object or nothing: %s",
+		return opts, wire.BadRequest("body: must be a DeleteOptions object or nothing: %s",
 			strings.TrimPrefix(err.Error(), "error unmarshaling JSON: "))
 	}
 	for _, word := range opts.DryRun {
 		if word != metav1.DryRunAll {
-			return opts, badRequest("dryRun: must be %s, found %q", metav1.DryRunAll, word)
+			return opts, wire.BadRequest("dryRun: must be %s, found %q", metav1.DryRunAll, word)
 		}
 	}
 	return opts, nil
@@ -60,7 +60,7 @@ func checkPropagation(q url.Values, opts metav1.DeleteOptions) error {
 		opts.PropagationPolicy = (*metav1.DeletionPropagation)(&q["propagationPolicy"][0])
 	}
 	if q.Has("orphanDependents") {
-		orphan, err := boolParam(q, "orphanDependents")
+		orphan, err := wire.BoolParam(q, "orphanDependents")
 		if err != nil {
 			return err
 		}
@@ -82,12 +82,12 @@ func preconditions(given *metav1.Preconditions) (store.Preconditions, error) {
 	}
 	if given.UID != nil {
 		if pre.UID = string(*given.UID); pre.UID == "" {
-			return pre, badRequest("preconditions.uid: must not be empty")
+			return pre, wire.BadRequest("preconditions.uid: must not be empty")
 		}
 	}
 	if given.ResourceVersion != nil {
 		if pre.ResourceVersion = *given.ResourceVersion; pre.ResourceVersion == "" {
-			return pre, badRequest("preconditions.resourceVersion: must not be empty")
+			return pre, wire.BadRequest("preconditions.resourceVersion: must not be empty")
 		}
 	}
 	return pre, nil

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -71,7 +72,7 @@ type discoveryV1 struct {
 // ask the parameters of the path.
 func (d discoveryV1) answer(ask func(part func(string) string) (discovery.Answer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		a, err := ask(func(name string) string { return pathParam(r, name) })
+		a, err := ask(func(name string) string { return wire.PathParam(r, name) })
 		if err != nil {
 			d.write(w, r, err)
 			return
@@ -103,7 +104,7 @@ func (d discoveryV1) routes(part func(string) string) (discovery.Answer, error) 
 
 // zone answers as Pilot did: with the bare zone, or with 404 for any failure.
 func (d discoveryV1) zone(w http.ResponseWriter, r *http.Request) {
-	zone, err := d.server.Zone(pathParam(r, "node"))
+	zone, err := d.server.Zone(wire.PathParam(r, "node"))
 	if err != nil {
 		writePlain(w, http.StatusNotFound, "AvailabilityZone "+err.Error())
 		return

@@ -14,20 +14,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
 // writeJSON answers 200 with a value that is not a stored object.
 func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
-	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML)
+	f, err := wire.Negotiate(r, wire.JSON, wire.YAML)
 	if err != nil {
 		return err
 	}
 	return writeValue(w, http.StatusOK, f, value)
 }
 
-func writeValue(w http.ResponseWriter, code int, f mediatype.Format, value any) error {
+func writeValue(w http.ResponseWriter, code int, f wire.Format, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("encode answer: %w", err)
@@ -37,9 +37,9 @@ func writeValue(w http.ResponseWriter, code int, f mediatype.Format, value any) 
 
 // writeText answers with a JSON text, as it is or converted to YAML. It reports no
 // write errors, because a client that is gone is not our failure.
-func writeText(w http.ResponseWriter, code int, f mediatype.Format, body []byte) error {
-	if f == mediatype.YAML {
-		return answerBy(w, code, f, len(body), func(out *bufio.Writer) error { return writeYAML(out, body) })
+func writeText(w http.ResponseWriter, code int, f wire.Format, body []byte) error {
+	if f == wire.YAML {
+		return answerBy(w, code, f, len(body), func(out *bufio.Writer) error { return wire.WriteYAML(out, body) })
 	}
 	h := w.Header()
 	h.Set("Content-Type", f.ContentType())
@@ -50,12 +50,12 @@ func writeText(w http.ResponseWriter, code int, f mediatype.Format, body []byte)
 }
 
 // writeObject answers with one object.
-func (k *resource) writeObject(w http.ResponseWriter, r *http.Request, code int, f mediatype.Format, o *schema.Object) error {
+func (k *resource) writeObject(w http.ResponseWriter, r *http.Request, code int, f wire.Format, o *schema.Object) error {
 	one := []*schema.Object{o}
 	switch f {
-	case mediatype.Table:
+	case wire.Table:
 		return k.writeTable(w, r, code, metav1.ListMeta{ResourceVersion: o.Meta.ResourceVersion}, one)
-	case mediatype.Metadata:
+	case wire.Metadata:
 		return writeValue(w, code, f, metadataOf(o.Meta))
 	}
 	statuses := k.board().textsOf(one)
@@ -66,14 +66,14 @@ func (k *resource) writeObject(w http.ResponseWriter, r *http.Request, code int,
 }
 
 // writeList answers with a list.
-func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f mediatype.Format, list *store.List) error {
+func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f wire.Format, list *store.List) error {
 	meta := listMeta(list)
 	switch f {
-	case mediatype.Table:
+	case wire.Table:
 		return k.writeTable(w, r, http.StatusOK, meta, list.Items)
-	case mediatype.MetadataList:
+	case wire.MetadataList:
 		return writeMetadataList(w, r, meta, list.Items)
-	case mediatype.YAML:
+	case wire.YAML:
 		statuses := k.board().textsOf(list.Items)
 		if unchanged(w, r, tagOf(f, meta.ResourceVersion, list.Items, statuses)) {
 			return nil
@@ -100,7 +100,7 @@ func textLength(objs []*schema.Object) (length int) {
 // answerBy answers with the output of write, which is never all in memory. length
 // is its approximate length in bytes; large answers are paced. A client that is
 // gone is not our failure.
-func answerBy(w http.ResponseWriter, code int, f mediatype.Format, length int, write func(*bufio.Writer) error) error {
+func answerBy(w http.ResponseWriter, code int, f wire.Format, length int, write func(*bufio.Writer) error) error {
 	answer := func(w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", f.ContentType())
 		w.WriteHeader(code)
@@ -165,7 +165,7 @@ func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, meta metav1.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := writeYAMLItem(out, withStatus(o, statuses[i])); err != nil {
+		if err := wire.WriteYAMLItem(out, withStatus(o, statuses[i])); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // endpoint is one method on one path. The server routes by it, and the OpenAPI
@@ -31,7 +31,7 @@ type content struct {
 }
 
 // streamTypes are the media types of a watch.
-var streamTypes = slices.Concat(mediatype.JSON.Names(), mediatype.Events.Names())
+var streamTypes = slices.Concat(wire.JSON.Names(), wire.Events.Names())
 
 // kindEndpoints returns the endpoints of one kind, for all namespaces and for one.
 func (s *Server) kindEndpoints(kind *schema.Kind) []endpoint {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -17,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -36,9 +35,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
 	}
-	f, negErr := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML)
+	f, negErr := wire.Negotiate(r, wire.JSON, wire.YAML)
 	if negErr != nil {
-		f = mediatype.JSON
+		f = wire.JSON
 	}
 	if body, err := json.Marshal(status); err == nil {
 		_ = writeText(w, int(status.Code), f, body)
@@ -96,11 +95,6 @@ func statusOf(err error) *metav1.Status {
 	return harmless(status)
 }
 
-// badRequest reports a request that is wrong in any state of the server.
-func badRequest(format string, args ...any) error {
-	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
-}
-
 // refused returns the failure for an object with problems: 400 if its text could
 // not be read at all, otherwise 422 with a cause for each field.
 func refused(problems diag.List) error {
@@ -119,17 +113,8 @@ func refused(problems diag.List) error {
 	return failure
 }
 
-// plainStatus is a failure of HTTP itself. Programs use the code, people the
-// message.
-func plainStatus(code int, reason metav1.StatusReason, format string, args ...any) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: int32(code), Reason: reason,
-		Message: fmt.Sprintf(format, args...),
-	}}
-}
-
 func (s *Server) noSuchPath(w http.ResponseWriter, r *http.Request) {
-	s.fail(w, r, plainStatus(http.StatusNotFound, metav1.StatusReasonNotFound,
+	s.fail(w, r, wire.Failure(http.StatusNotFound, metav1.StatusReasonNotFound,
 		"there is no path %s here: / lists the paths, /apis and /apis/{group}/{version} the kinds of objects", r.URL.Path))
 }
 
@@ -141,7 +126,7 @@ var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.Me
 func statusIsComputed(w http.ResponseWriter, r *http.Request) error {
 	const allow = "GET, HEAD"
 	w.Header().Set("Allow", allow)
-	return plainStatus(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+	return wire.Failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
 		"%s is not possible on %s, only %s: the status is computed from what the proxies acknowledge, and stored nowhere", r.Method, r.URL.Path, allow)
 }
 
@@ -158,6 +143,6 @@ func (s *Server) noSuchMethod(w http.ResponseWriter, r *http.Request) {
 	}
 	allow := strings.Join(allowed, ", ")
 	w.Header().Set("Allow", allow)
-	s.fail(w, r, plainStatus(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+	s.fail(w, r, wire.Failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
 		"%s is not possible on %s, only %s", r.Method, r.URL.Path, allow))
 }

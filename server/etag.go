@@ -8,7 +8,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // inGzip is the suffix of the tags of answers in gzip.
@@ -34,7 +34,7 @@ func unchanged(w http.ResponseWriter, r *http.Request, tag string) bool {
 // resourceVersion, the set of objects and their statuses (nil for none). Another
 // store may have had the same resourceVersion for other objects, but those have
 // other uids.
-func tagOf(f mediatype.Format, revision string, objs []*schema.Object, statuses [][]byte) string {
+func tagOf(f wire.Format, revision string, objs []*schema.Object, statuses [][]byte) string {
 	var hash xxhash.Digest
 	hash.Reset()
 	if len(objs) > 0 {
@@ -44,7 +44,7 @@ func tagOf(f mediatype.Format, revision string, objs []*schema.Object, statuses 
 		_, _ = hash.Write(status)
 	}
 	tag := revision + "-" + strconv.FormatUint(hash.Sum64(), 36)
-	if f == mediatype.YAML {
+	if f == wire.YAML {
 		tag += "-yaml"
 	}
 	return tag

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -19,7 +19,7 @@ import (
 // The object is its stored bytes, or a table with one row.
 type eventEncoder struct {
 	k       *resource
-	format  mediatype.Format
+	format  wire.Format
 	include metav1.IncludeObjectPolicy
 	begun   bool // whether the columns of the table were sent
 }
@@ -27,15 +27,15 @@ type eventEncoder struct {
 // event writes one event. whole means that it is the last one of its revision.
 func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object, whole bool) error {
 	switch {
-	case e.format == mediatype.Table:
+	case e.format == wire.Table:
 		return e.table(out, kind, e.k.newTable(metav1.ListMeta{ResourceVersion: o.Meta.ResourceVersion}, []*schema.Object{o}, e.include))
-	case e.format == mediatype.Metadata:
+	case e.format == wire.Metadata:
 		text, err := json.Marshal(metadataOf(o.Meta))
 		if err != nil {
 			return fmt.Errorf("encode metadata: %w", err)
 		}
 		return e.frame(out, kind, text)
-	case e.format == mediatype.Events && whole:
+	case e.format == wire.Events && whole:
 		writeID(out, o.Meta.ResourceVersion)
 	}
 	return e.frame(out, kind, e.k.withStatus(o))
@@ -48,18 +48,18 @@ const endOfState = `,"annotations":{"` + metav1.InitialEventsAnnotationKey + `":
 // the initial events are complete.
 func (e *eventEncoder) bookmark(out *bufio.Writer, revision int64, endsState bool) error {
 	text := strconv.FormatInt(revision, 10)
-	if e.format == mediatype.Table {
+	if e.format == wire.Table {
 		return e.tableBookmark(out, text, endsState)
 	}
 	more := ""
 	if endsState {
 		more = endOfState
 	}
-	if e.format == mediatype.Events {
+	if e.format == wire.Events {
 		writeID(out, text)
 	}
 	of := e.k.typeMeta()
-	if e.format == mediatype.Metadata {
+	if e.format == wire.Metadata {
 		of = metadataType
 	}
 	return e.frame(out, store.BookmarkFrame, []byte(`{"kind":"`+of.Kind+`","apiVersion":"`+of.APIVersion+
@@ -71,7 +71,7 @@ func (e *eventEncoder) failure(out *bufio.Writer, status *metav1.Status) error {
 	if err != nil {
 		return fmt.Errorf("encode status: %w", err)
 	}
-	if e.format == mediatype.Events && status.Code == http.StatusGone {
+	if e.format == wire.Events && status.Code == http.StatusGone {
 		writeID(out, "") // The browser starts over.
 	}
 	return e.frame(out, store.ErrorFrame, text)
@@ -106,13 +106,13 @@ func (e *eventEncoder) table(out *bufio.Writer, kind string, t *metav1.Table) er
 }
 
 func (e *eventEncoder) frame(out *bufio.Writer, kind string, object []byte) error {
-	if e.format == mediatype.Events {
+	if e.format == wire.Events {
 		_, _ = out.WriteString("data: ")
 	}
 	_, _ = out.WriteString(`{"type":"` + kind + `","object":`)
 	_, _ = out.Write(object)
 	_, err := out.WriteString("}\n") // A bufio.Writer keeps its first error.
-	if e.format == mediatype.Events {
+	if e.format == wire.Events {
 		err = out.WriteByte('\n')
 	}
 	return err

@@ -7,17 +7,17 @@ import (
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // writeGroups answers with all resources in one document (aggregated discovery) if
 // the client accepts that, and with plain otherwise.
 func writeGroups(w http.ResponseWriter, r *http.Request, lists []metav1.APIResourceList, plain any) error {
-	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML, mediatype.Discovery)
+	f, err := wire.Negotiate(r, wire.JSON, wire.YAML, wire.Discovery)
 	if err != nil {
 		return err
 	}
-	if f == mediatype.Discovery {
+	if f == wire.Discovery {
 		plain = groupDiscovery(lists)
 	}
 	return writeValue(w, http.StatusOK, f, plain)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // verbs are the verbs that every kind has, and readVerbs those of an object's
@@ -42,7 +43,7 @@ var coreList = resourceList("v1", metav1.APIResource{
 // kubectl asks for its namespace to say which of the two is missing. Namespaces are
 // not created here: every valid name exists.
 func (s *Server) namespace(w http.ResponseWriter, r *http.Request) error {
-	name := pathParam(r, "namespace")
+	name := wire.PathParam(r, "namespace")
 	if schema.CheckNamespace(name) != nil {
 		return apierrors.NewNotFound(metav1.Unversioned.WithResource("namespaces").GroupResource(), name)
 	}
@@ -67,7 +68,7 @@ const (
 )
 
 func notHere(instead string) error {
-	return plainStatus(http.StatusNotFound, metav1.StatusReasonNotFound, "%s", instead)
+	return wire.Failure(http.StatusNotFound, metav1.StatusReasonNotFound, "%s", instead)
 }
 
 // groups answers /apis.

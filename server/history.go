@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -74,10 +74,10 @@ func jsonOf(obj *schema.Object) json.RawMessage {
 
 // history answers with the known versions of an object, newest first.
 func (k *resource) history(w http.ResponseWriter, r *http.Request) error {
-	if err := checkParams(queryOf(r), historyParams); err != nil {
+	if err := wire.CheckParams(queryOf(r), historyParams); err != nil {
 		return err
 	}
-	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML)
+	f, err := wire.Negotiate(r, wire.JSON, wire.YAML)
 	if err != nil {
 		return err
 	}
@@ -111,16 +111,16 @@ func (k *resource) historyText(ctx context.Context, key schema.Key) ([]byte, err
 
 // atRevision answers with an object as it was at a revision.
 func (k *resource) atRevision(w http.ResponseWriter, r *http.Request) error {
-	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML)
+	f, err := wire.Negotiate(r, wire.JSON, wire.YAML)
 	if err != nil {
 		return err
 	}
-	if err := checkParams(queryOf(r), historyParams); err != nil {
+	if err := wire.CheckParams(queryOf(r), historyParams); err != nil {
 		return err
 	}
-	revision, err := strconv.ParseInt(pathParam(r, "revision"), 10, 64)
+	revision, err := strconv.ParseInt(wire.PathParam(r, "revision"), 10, 64)
 	if err != nil || revision < 1 {
-		return badRequest("revision: must be a resourceVersion, found %q", pathParam(r, "revision"))
+		return wire.BadRequest("revision: must be a resourceVersion, found %q", wire.PathParam(r, "revision"))
 	}
 	var obj *schema.Object
 	done, err := k.largeReads.read(r.Context(), historyOf(k.target(r)), func(ctx context.Context) (int, error) {
@@ -177,14 +177,14 @@ func differenceOf(d store.Difference) difference {
 // changes answers with the changes in a scope since a revision.
 func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	if err := checkParams(q, changesParams); err != nil {
+	if err := wire.CheckParams(q, changesParams); err != nil {
 		return err
 	}
-	since, err := countParam(q, "since")
+	since, err := wire.CountParam(q, "since")
 	if err != nil || since == 0 {
-		return badParam(q, "since", "a resourceVersion")
+		return wire.BadParam(q, "since", "a resourceVersion")
 	}
-	scope, err := scopeOf(given(q, "kind"), given(q, "namespace"), given(q, "name"))
+	scope, err := scopeOf(wire.Given(q, "kind"), wire.Given(q, "namespace"), wire.Given(q, "name"))
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	if err := changesPageOf(q, &opts); err != nil {
 		return err
 	}
-	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML)
+	f, err := wire.Negotiate(r, wire.JSON, wire.YAML)
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (s *Server) changesText(ctx context.Context, scope store.Scope, opts store.
 
 // changesPageOf reads limit and continue into opts.
 func changesPageOf(q url.Values, opts *store.ChangesOptions) error {
-	limit, err := countParam(q, "limit")
+	limit, err := wire.CountParam(q, "limit")
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func changesPageOf(q url.Values, opts *store.ChangesOptions) error {
 	if token := q.Get("continue"); token != "" {
 		from, err := store.ParseContinue(token)
 		if err != nil {
-			return badRequest("query parameter continue: %v", err)
+			return wire.BadRequest("query parameter continue: %v", err)
 		}
 		opts.After = from.After
 	}
@@ -254,7 +254,7 @@ func changesPageOf(q url.Values, opts *store.ChangesOptions) error {
 func (s *Server) changesSince(ctx context.Context, scope store.Scope, opts store.ChangesOptions) (found []store.Difference, next string, err error) {
 	all := opts.Limit == 0
 	if all && opts.After != (schema.Key{}) {
-		return nil, "", badRequest("query parameter continue: needs a limit")
+		return nil, "", wire.BadRequest("query parameter continue: needs a limit")
 	}
 	if all {
 		opts.Limit = store.MaxTxnOps
@@ -323,11 +323,11 @@ func scopeOf(kindName, namespace, name *string) (store.Scope, error) {
 			continue
 		}
 		if *part.into = *part.given; *part.given == "" {
-			return scope, badRequest("%s: must not be empty", part.what)
+			return scope, wire.BadRequest("%s: must not be empty", part.what)
 		}
 	}
 	if scope.Name != "" && (scope.Kind == nil || scope.Namespace == "") {
-		return scope, badRequest("name: needs a kind and a namespace too")
+		return scope, wire.BadRequest("name: needs a kind and a namespace too")
 	}
 	return scope, nil
 }

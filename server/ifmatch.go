@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -26,14 +27,14 @@ func checkConditions(r *http.Request) error {
 	if isRead(r) {
 		return nil
 	}
-	match, noneMatch, one := r.Header["If-Match"], r.Header["If-None-Match"], pathParam(r, "name") != ""
+	match, noneMatch, one := r.Header["If-Match"], r.Header["If-None-Match"], wire.PathParam(r, "name") != ""
 	switch {
 	case match != nil && !one:
-		return badRequest("If-Match: is for writes to one object")
+		return wire.BadRequest("If-Match: is for writes to one object")
 	case noneMatch != nil && !(one && r.Method == http.MethodPut && strings.TrimSpace(strings.Join(noneMatch, ",")) == "*"):
-		return badRequest("If-None-Match: is for reads, and as * for the PUT of one object that is to be new")
+		return wire.BadRequest("If-None-Match: is for reads, and as * for the PUT of one object that is to be new")
 	case noneMatch != nil && match != nil:
-		return badRequest("If-Match and If-None-Match: an object cannot be there and be new")
+		return wire.BadRequest("If-Match and If-None-Match: an object cannot be there and be new")
 	}
 	return nil
 }
@@ -62,15 +63,15 @@ func ifMatch(r *http.Request) (match, error) {
 	case anyTag.MatchString(tag): // A weak tag matches nothing, by RFC 9110.
 		return match{}, errUnmatched
 	}
-	return match{}, badRequest("If-Match: must be one ETag or *, found %q", tag)
+	return match{}, wire.BadRequest("If-Match: must be one ETag or *, found %q", tag)
 }
 
 // reasonUnmatched is the reason of a 412.
 const reasonUnmatched metav1.StatusReason = "PreconditionFailed"
 
 var (
-	errUnmatched = plainStatus(http.StatusPreconditionFailed, reasonUnmatched, "If-Match: the object is not the one with this ETag any more: get it again")
-	errThere     = plainStatus(http.StatusPreconditionFailed, reasonUnmatched, "If-None-Match: the object is there already")
+	errUnmatched = wire.Failure(http.StatusPreconditionFailed, reasonUnmatched, "If-Match: the object is not the one with this ETag any more: get it again")
+	errThere     = wire.Failure(http.StatusPreconditionFailed, reasonUnmatched, "If-None-Match: the object is there already")
 )
 
 // with combines the match with the resourceVersion that the request states

@@ -7,14 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // readInitialEvents reads sendInitialEvents by the rules of Kubernetes. true asks
 // for the state first, not older than the resourceVersion, and for a bookmark that
 // marks its end. false asks only for changes. Clients that are refused with Invalid
 // fall back to "list, then watch".
-func (a *watchRequest) readInitialEvents(q url.Values, f mediatype.Format) error {
+func (a *watchRequest) readInitialEvents(q url.Values, f wire.Format) error {
 	match := q.Get("resourceVersionMatch")
 	if q.Get("sendInitialEvents") == "" {
 		if match != "" {
@@ -22,13 +22,13 @@ func (a *watchRequest) readInitialEvents(q url.Values, f mediatype.Format) error
 		}
 		return nil
 	}
-	send, err := boolParam(q, "sendInitialEvents")
+	send, err := wire.BoolParam(q, "sendInitialEvents")
 	switch {
 	case err != nil:
 		return err
 	case match != string(metav1.ResourceVersionMatchNotOlderThan):
 		return badListOption("sendInitialEvents", "needs resourceVersionMatch=NotOlderThan")
-	case send && f == mediatype.Table && q.Get("includeObject") == string(metav1.IncludeNone):
+	case send && f == wire.Table && q.Get("includeObject") == string(metav1.IncludeNone):
 		return badListOption("sendInitialEvents", "needs the metadata of rows: leave includeObject=None out")
 	case send:
 		a.after, a.marked = 0, true

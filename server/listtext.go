@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // listText is a list in JSON that is encoded item by item. Its tag and its length
@@ -37,7 +37,7 @@ func (k *resource) listHead(meta metav1.ListMeta) (string, error) {
 	return `{"kind":"` + k.kind.Kind + `List","apiVersion":"` + k.kind.APIVersion() + `","metadata":` + string(text) + `,"items":[`, nil
 }
 
-func (t *listText) tag() string { return tagOf(mediatype.JSON, t.revision, t.items, t.statuses) }
+func (t *listText) tag() string { return tagOf(wire.JSON, t.revision, t.items, t.statuses) }
 
 func (t *listText) size() int {
 	size := len(t.head) + max(0, len(t.items)-1) + len(listTail)
@@ -107,7 +107,7 @@ func (k *resource) writeListJSON(w http.ResponseWriter, r *http.Request, meta me
 		return nil
 	}
 	h := w.Header()
-	h.Set("Content-Type", mediatype.JSON.ContentType())
+	h.Set("Content-Type", wire.JSON.ContentType())
 	h.Set("Content-Length", strconv.Itoa(list.size()))
 	w.WriteHeader(http.StatusOK)
 	list.writeTo(w)
@@ -120,7 +120,7 @@ func writeKept(w http.ResponseWriter, r *http.Request, kept *keptList, gzip bool
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Type", mediatype.JSON.ContentType())
+	h.Set("Content-Type", wire.JSON.ContentType())
 	h.Set("Content-Length", strconv.Itoa(len(kept.text)))
 	if gzip {
 		w = w.(*compressor).packed()

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // metadataType is the type of objects that are reduced to their metadata.
@@ -25,7 +25,7 @@ func writeMetadataList(w http.ResponseWriter, r *http.Request, meta metav1.ListM
 	if err != nil {
 		return fmt.Errorf("encode list: %w", err)
 	}
-	return answerBy(w, http.StatusOK, mediatype.MetadataList, rowLength*len(objs), func(out *bufio.Writer) error {
+	return answerBy(w, http.StatusOK, wire.MetadataList, rowLength*len(objs), func(out *bufio.Writer) error {
 		_, _ = fmt.Fprintf(out, `{"kind":"%sList","apiVersion":%q,"metadata":%s,"items":[`, metadataType.Kind, metadataType.APIVersion, head)
 		if err := writeItems(r.Context(), out, objs, func(o *schema.Object) any { return metadataOf(o.Meta) }); err != nil {
 			return err

@@ -15,6 +15,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // requestIDHeader carries the id that ties an answer to a log line.
@@ -174,7 +176,7 @@ func (s *Server) handle(h handler) http.HandlerFunc {
 // the server's or a shorter one from ?timeout=, and compresses large answers.
 func (s *Server) bounded(h handler) http.HandlerFunc {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
-		timeout, err := durationParam(queryOf(r), "timeout", s.opts.RequestTimeout)
+		timeout, err := wire.DurationParam(queryOf(r), "timeout", s.opts.RequestTimeout)
 		if err != nil {
 			return err
 		}

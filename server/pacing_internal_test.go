@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pilot-api/pilot-api/server/admission"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // unread is a client that takes a minute to read each piece of an answer.
@@ -34,7 +34,7 @@ func TestEncodingLeavesAProcessor(t *testing.T) {
 			var encoding, most, refused atomic.Int64
 			piece := make([]byte, 100<<10)
 			answer := s.compressed(func(w http.ResponseWriter, _ *http.Request) error {
-				return answerBy(w, http.StatusOK, mediatype.YAML, largeAnswer, func(out *bufio.Writer) error {
+				return answerBy(w, http.StatusOK, wire.YAML, largeAnswer, func(out *bufio.Writer) error {
 					for range 5 {
 						now := encoding.Add(1)
 						for was := most.Load(); now > was && !most.CompareAndSwap(was, now); was = most.Load() {

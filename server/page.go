@@ -11,13 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
 // pageOptions reads limit and continue. Without continue it reads the
 // resourceVersion.
 func (k *resource) pageOptions(q url.Values) (store.ListOptions, error) {
-	limit, err := countParam(q, "limit")
+	limit, err := wire.CountParam(q, "limit")
 	if err != nil {
 		return store.ListOptions{}, err
 	}
@@ -33,14 +34,14 @@ func (k *resource) pageOptions(q url.Values) (store.ListOptions, error) {
 // token, but gets with it only objects that it can list anyway.
 func (k *resource) continued(q url.Values, token string) (store.ListOptions, error) {
 	if v := q.Get("resourceVersion"); v != "" && v != "0" || q.Get("resourceVersionMatch") != "" {
-		return store.ListOptions{}, badRequest("query parameter continue: goes without resourceVersion and resourceVersionMatch, because it has a revision of its own")
+		return store.ListOptions{}, wire.BadRequest("query parameter continue: goes without resourceVersion and resourceVersionMatch, because it has a revision of its own")
 	}
 	from, err := store.ParseContinue(token)
 	switch {
 	case err != nil:
-		return store.ListOptions{}, badRequest("query parameter continue: %v", err)
+		return store.ListOptions{}, wire.BadRequest("query parameter continue: %v", err)
 	case from.After.Kind != k.kind.Kind:
-		return store.ListOptions{}, badRequest("query parameter continue: belongs to a list of %s, this is one of %s", from.After.Kind, k.kind.Kind)
+		return store.ListOptions{}, wire.BadRequest("query parameter continue: belongs to a list of %s, this is one of %s", from.After.Kind, k.kind.Kind)
 	}
 	return store.ListOptions{Exact: from.Revision, After: from.After}, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -58,7 +59,7 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	case slices.Contains(applyTypes, media):
 		return k.apply(w, r, f, writes, body)
 	case queryOf(r).Has("force"):
-		return badRequest("query parameter force: is for %s", applyTypes[0])
+		return wire.BadRequest("query parameter force: is for %s", applyTypes[0])
 	}
 	change, err := patcherOf(body, media)
 	if err != nil {
@@ -97,13 +98,13 @@ func (p patcher) of(warnings *diag.List) store.Change {
 func patcherOf(body []byte, media string) (patcher, error) {
 	switch {
 	case !slices.Contains(patchTypes, media):
-		return nil, badRequest("patchType: must be %s, found %q", strings.Join(patchTypes, " or "), media)
+		return nil, wire.BadRequest("patchType: must be %s, found %q", strings.Join(patchTypes, " or "), media)
 	case !json.Valid(body):
 		return nil, malformedJSON(body)
 	case schema.TooMany(body):
-		return nil, badRequest("body: must have at most %d values", schema.MaxValues)
+		return nil, wire.BadRequest("body: must have at most %d values", schema.MaxValues)
 	case outlineOf(body).levels > maxPatchDepth:
-		return nil, badRequest("body: must be nested at most %d levels deep", maxPatchDepth)
+		return nil, wire.BadRequest("body: must be nested at most %d levels deep", maxPatchDepth)
 	}
 	if err := checkUnique(body); err != nil {
 		return nil, err
@@ -122,9 +123,9 @@ func checkUnique(body []byte) error {
 		return nil // The code that uses the body reports that it cannot be read.
 	}
 	if at, ok := twice[0].(kjson.FieldError); ok {
-		return badRequest("%s: is given twice", at.FieldPath())
+		return wire.BadRequest("%s: is given twice", at.FieldPath())
 	}
-	return badRequest("body: %v", twice[0])
+	return wire.BadRequest("body: %v", twice[0])
 }
 
 func mergePatch(body []byte) patcher {
@@ -139,19 +140,19 @@ func mergePatch(body []byte) patcher {
 
 func jsonPatch(body []byte) (patcher, error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
-		return nil, badRequest("body: must be a list of JSON patch operations")
+		return nil, wire.BadRequest("body: must be a list of JSON patch operations")
 	}
 	ops, err := jsonpatch.DecodePatch(body)
 	if err != nil {
-		return nil, badRequest("body: must be a list of JSON patch operations: %v", err)
+		return nil, wire.BadRequest("body: must be a list of JSON patch operations: %v", err)
 	}
 	for i, op := range ops {
 		if err := checkPatchOp(op); err != nil {
-			return nil, badRequest("[%d].%v", i, err)
+			return nil, wire.BadRequest("[%d].%v", i, err)
 		}
 	}
 	if len(ops) > maxPatchOps {
-		return nil, badRequest("body: must have at most %d operations, found %d", maxPatchOps, len(ops))
+		return nil, wire.BadRequest("body: must have at most %d operations, found %d", maxPatchOps, len(ops))
 	}
 	return func(doc []byte) ([]byte, *diag.Problem) {
 		out, err := ops.Apply(doc)

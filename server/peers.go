@@ -15,6 +15,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // Peers are the replicas that serve the same store.
@@ -42,12 +44,12 @@ const replicaHeader = "Pilot-Replica"
 // isLocal reads the parameter by which a replica asks another for its own state
 // only.
 func (s *Server) isLocal(r *http.Request, q url.Values) (bool, error) {
-	local, err := boolParam(q, "local")
+	local, err := wire.BoolParam(q, "local")
 	if err != nil || s.opts.Peers == nil {
 		return local, err
 	}
 	if meant := r.Header.Get(replicaHeader); meant != "" && meant != s.opts.Peers.Self() {
-		return false, badRequest("%s: this is replica %s, and not %s", replicaHeader, s.opts.Peers.Self(), meant)
+		return false, wire.BadRequest("%s: this is replica %s, and not %s", replicaHeader, s.opts.Peers.Self(), meant)
 	}
 	return local, nil
 }

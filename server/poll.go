@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pilot-api/pilot-api/discovery"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // poll has the fields of a v3 DiscoveryRequest that matter: about 200 bytes of the
@@ -69,7 +69,7 @@ func newPollReader() *pollReader {
 // *http.MaxBytesError if the body is too large, an unsupported media type if its
 // charset is not accepted, and otherwise a *badPollError.
 func (p *pollReader) read(w http.ResponseWriter, r *http.Request) (poll, error) {
-	if err := mediatype.CheckCharset(r); err != nil {
+	if err := wire.CheckCharset(r); err != nil {
 		return poll{}, err
 	}
 	if r.ContentLength > maxPoll {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -40,7 +40,7 @@ type previewed struct {
 // Envoys of that API would lose. It stores nothing.
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	if err := checkParams(q, previewParams); err != nil {
+	if err := wire.CheckParams(q, previewParams); err != nil {
 		return err
 	}
 	namespace := q.Get("namespace")
@@ -48,7 +48,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 		namespace = schema.DefaultNamespace
 	}
 	if err := schema.CheckNamespace(namespace); err != nil {
-		return badRequest("namespace: %v", err)
+		return wire.BadRequest("namespace: %v", err)
 	}
 	local, err := s.isLocal(r, q)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if media == mediatype.JSON.Names()[0] && !json.Valid(body) {
+	if media == wire.JSON.Names()[0] && !json.Valid(body) {
 		return malformedJSON(body)
 	}
 	objects, err := s.wouldStore(r.Context(), body, namespace)
@@ -123,10 +123,10 @@ func (s *Server) wouldStore(ctx context.Context, text []byte, namespace string) 
 	seen := map[schema.Key]bool{}
 	for i, o := range objects {
 		if o.Meta.Name == "" {
-			return nil, badRequest("%s: metadata.name is required", o.Kind.Kind)
+			return nil, wire.BadRequest("%s: metadata.name is required", o.Kind.Kind)
 		}
 		if seen[o.Key()] {
-			return nil, badRequest("%s is there twice", o.Key())
+			return nil, wire.BadRequest("%s is there twice", o.Key())
 		}
 		seen[o.Key()] = true
 		stored, err := writes.Update(ctx, o)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -33,7 +34,7 @@ const publishTimeout = 10 * time.Second
 // whether or not there are any, for all proxies that this replica knows.
 func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	if err := checkParams(q, problemParams); err != nil {
+	if err := wire.CheckParams(q, problemParams); err != nil {
 		return err
 	}
 	atLeast, err := atLeastParam(q)
@@ -85,7 +86,7 @@ func asksV1(q url.Values) (bool, error) {
 	case "v1":
 		return true, nil
 	default:
-		return false, badRequest("api: want v1 or nothing, found %q", api)
+		return false, wire.BadRequest("api: want v1 or nothing, found %q", api)
 	}
 }
 

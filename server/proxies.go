@@ -14,6 +14,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // proxiesPath lists the proxies. Below it each proxy has its own path.
@@ -41,7 +42,7 @@ func (s *Server) proxies(w http.ResponseWriter, r *http.Request) error {
 // proxy answers with the connections of one node. There are several if it has
 // several streams or is known to several replicas.
 func (s *Server) proxy(w http.ResponseWriter, r *http.Request) error {
-	node := pathParam(r, "node")
+	node := wire.PathParam(r, "node")
 	all, err := s.proxiesAsked(w, r, node)
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func (s *Server) proxy(w http.ResponseWriter, r *http.Request) error {
 // is "", of all.
 func (s *Server) proxiesAsked(w http.ResponseWriter, r *http.Request, node string) ([]proxy, error) {
 	q := queryOf(r)
-	if err := checkParams(q, proxyParams); err != nil {
+	if err := wire.CheckParams(q, proxyParams); err != nil {
 		return nil, err
 	}
 	local, err := s.isLocal(r, q)
@@ -93,7 +94,7 @@ func objectParam(q url.Values) ([]diag.Ref, error) {
 	}
 	parts := strings.Split(q.Get("object"), "/")
 	if len(parts) != 3 {
-		return nil, badRequest("object: must be KIND/NAMESPACE/NAME, found %q", q.Get("object"))
+		return nil, wire.BadRequest("object: must be KIND/NAMESPACE/NAME, found %q", q.Get("object"))
 	}
 	kind, err := kindNamed("object", parts[0])
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/explain"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -46,14 +47,14 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request, say func(*disco
 	}
 	stated, err := labels.ConvertSelectorToLabelsMap(q.Get("labels"))
 	if err != nil {
-		return badRequest("labels must be as in app=web,version=v1: %v", err)
+		return wire.BadRequest("labels must be as in app=web,version=v1: %v", err)
 	}
 	if len(stated) == 0 {
 		stated = nil
 	}
-	node, err := discovery.NewNode(pathParam(r, "node"), "", stated)
+	node, err := discovery.NewNode(wire.PathParam(r, "node"), "", stated)
 	if err != nil {
-		return badRequest("%v", err)
+		return wire.BadRequest("%v", err)
 	}
 	if !local {
 		if said := s.saidElsewhere(w, r, node.ID); said != nil {
@@ -79,7 +80,7 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request, say func(*disco
 func notInspected(err error) error {
 	switch {
 	case errors.Is(err, discovery.ErrBadNode):
-		return badRequest("%s", strings.TrimPrefix(err.Error(), discovery.ErrBadNode.Error()+": "))
+		return wire.BadRequest("%s", strings.TrimPrefix(err.Error(), discovery.ErrBadNode.Error()+": "))
 	case errors.Is(err, discovery.ErrNotReady), errors.Is(err, discovery.ErrOverBudget):
 		return &store.Error{Kind: store.ErrUnavailable, Detail: err.Error(), Cause: err}
 	}
@@ -133,22 +134,22 @@ func (s *Server) replicaOf(w http.ResponseWriter, r *http.Request, node string) 
 // two is meant.
 func (s *Server) proxyConfig(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	if err := checkParams(q, append(slices.Clone(inspectParams), "summary", "transport")); err != nil {
+	if err := wire.CheckParams(q, append(slices.Clone(inspectParams), "summary", "transport")); err != nil {
 		return err
 	}
-	summary, err := boolParam(q, "summary")
+	summary, err := wire.BoolParam(q, "summary")
 	if err != nil {
 		return err
 	}
 	types := discovery.ConfigTypes
-	if name := pathParam(r, "type"); slices.Contains(types, name) {
+	if name := wire.PathParam(r, "type"); slices.Contains(types, name) {
 		types = []string{name}
 	} else if name != "all" {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "config"}, name+" (there are all, "+strings.Join(types, ", ")+")")
 	}
 	over := discovery.Transport(q.Get("transport"))
 	if q.Has("transport") && !slices.Contains(discovery.InspectTransports, over) {
-		return badParam(q, "transport", "one of delta, ads, rest and grpc")
+		return wire.BadParam(q, "transport", "one of delta, ads, rest and grpc")
 	}
 	return s.inspect(w, r, func(i *discovery.Inspection, head inspected) (any, error) {
 		i.Over = cmp.Or(over, i.Over)

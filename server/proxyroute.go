@@ -7,6 +7,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/explain"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // proxyRoute explains what the proxy does with a request. Without a url it answers
@@ -36,12 +37,12 @@ func requestOf(q url.Values) (request explain.Request, asked bool, err error) {
 		}
 	}
 	allowed := append(slices.Clone(inspectParams), "url", "method", "header")
-	if err := checkParams(once, allowed); err != nil {
+	if err := wire.CheckParams(once, allowed); err != nil {
 		return request, false, err
 	}
 	if !q.Has("url") {
 		if q.Has("method") || q.Has("header") {
-			return request, false, badRequest("method and header are of a request, whose url is missing")
+			return request, false, wire.BadRequest("method and header are of a request, whose url is missing")
 		}
 		return request, false, nil
 	}
@@ -50,7 +51,7 @@ func requestOf(q url.Values) (request explain.Request, asked bool, err error) {
 		request, err = explain.NewRequest(q.Get("method"), q.Get("url"), headers)
 	}
 	if err != nil {
-		return request, true, badRequest("%v", err)
+		return request, true, wire.BadRequest("%v", err)
 	}
 	return request, true, nil
 }

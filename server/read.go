@@ -5,25 +5,25 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
 // get answers GET on one object.
 func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
-	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML, mediatype.Table, mediatype.Metadata)
+	f, err := wire.Negotiate(r, wire.JSON, wire.YAML, wire.Table, wire.Metadata)
 	if err != nil {
 		return err
 	}
 	q := queryOf(r)
-	if err := checkParams(q, getParams); err != nil {
+	if err := wire.CheckParams(q, getParams); err != nil {
 		return err
 	}
 	atLeast, err := atLeastParam(q)
 	if err != nil {
 		return err
 	}
-	fresh, err := boolParam(q, "freshStatus")
+	fresh, err := wire.BoolParam(q, "freshStatus")
 	if err != nil {
 		return err
 	}
@@ -41,12 +41,12 @@ func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
 
 // list answers GET on a collection.
 func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
-	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML, mediatype.Table, mediatype.MetadataList)
+	f, err := wire.Negotiate(r, wire.JSON, wire.YAML, wire.Table, wire.MetadataList)
 	if err != nil {
 		return err
 	}
 	q := queryOf(r)
-	if err := checkParams(q, listParams); err != nil {
+	if err := wire.CheckParams(q, listParams); err != nil {
 		return err
 	}
 	if err := noInitialEvents(q); err != nil {
@@ -61,7 +61,7 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	k.warnOfUnreadable(w, selected.narrow(k.scope(r)))
-	if f == mediatype.JSON && opts.AtLeast == 0 && opts.Exact == 0 {
+	if f == wire.JSON && opts.AtLeast == 0 && opts.Exact == 0 {
 		if answered, err := k.answerAgain(w, r); answered || err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // referencesPath lists what an object names and what names it.
@@ -16,7 +17,7 @@ var referenceParams = params("object", "resourceVersion")
 // from. They are as fresh as in problems.
 func (s *Server) references(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	if err := checkParams(q, referenceParams); err != nil {
+	if err := wire.CheckParams(q, referenceParams); err != nil {
 		return err
 	}
 	of, err := objectParam(q)
@@ -24,7 +25,7 @@ func (s *Server) references(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(of) == 0 {
-		return badRequest("object: say which, as KIND/NAMESPACE/NAME")
+		return wire.BadRequest("object: say which, as KIND/NAMESPACE/NAME")
 	}
 	atLeast, err := atLeastParam(q)
 	if err != nil {

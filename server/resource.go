@@ -2,12 +2,11 @@ package server
 
 import (
 	"net/http"
-	"net/url"
 
-	"github.com/go-chi/chi/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -28,26 +27,16 @@ func (k *resource) typeMeta() metav1.TypeMeta {
 // target returns the object that a URL names. The name, or the name and the
 // namespace, are empty in the URL of a collection.
 func (k *resource) target(r *http.Request) schema.Key {
-	return schema.Key{Kind: k.kind.Kind, Namespace: pathParam(r, "namespace"), Name: pathParam(r, "name")}
+	return schema.Key{Kind: k.kind.Kind, Namespace: wire.PathParam(r, "namespace"), Name: wire.PathParam(r, "name")}
 }
 
 func (k *resource) scope(r *http.Request) store.Scope {
-	return store.Scope{Kind: k.kind, Namespace: pathParam(r, "namespace")}
-}
-
-// pathParam returns a part of the path, unescaped. The router leaves it escaped if
-// the client escaped more than necessary. An invalid escape is kept as it is.
-func pathParam(r *http.Request, name string) string {
-	part := chi.URLParam(r, name)
-	if plain, err := url.PathUnescape(part); err == nil && r.URL.RawPath != "" {
-		return plain
-	}
-	return part
+	return store.Scope{Kind: k.kind, Namespace: wire.PathParam(r, "namespace")}
 }
 
 // listOrWatch answers the one URL of lists and watches. Only lists have a deadline.
 func (k *resource) listOrWatch(w http.ResponseWriter, r *http.Request) {
-	watch, err := boolParam(queryOf(r), "watch")
+	watch, err := wire.BoolParam(queryOf(r), "watch")
 	switch {
 	case err != nil:
 		k.fail(w, r, err)
@@ -61,7 +50,7 @@ func (k *resource) listOrWatch(w http.ResponseWriter, r *http.Request) {
 }
 
 func errNoHead() error {
-	return badRequest("watch: all of a watch is in its body, which HEAD does not want; send GET")
+	return wire.BadRequest("watch: all of a watch is in its body, which HEAD does not want; send GET")
 }
 
 // path returns the URL of an object.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -52,7 +53,7 @@ func (n *writtenRevision) UnmarshalJSON(text []byte) error {
 // revision.
 func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	if err := checkParams(q, rollbackParams); err != nil {
+	if err := wire.CheckParams(q, rollbackParams); err != nil {
 		return err
 	}
 	writes, err := s.writesOf(q)
@@ -65,10 +66,10 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 	}
 	var asked rollback
 	if err := yaml.UnmarshalStrict(body, &asked); err != nil {
-		return badRequest("body: must be {revision, namespace} and perhaps kind, name, steps and continue: %v", err)
+		return wire.BadRequest("body: must be {revision, namespace} and perhaps kind, name, steps and continue: %v", err)
 	}
 	if asked.Revision < 1 || asked.Namespace == nil {
-		return badRequest("body: revision must be a resourceVersion, and namespace given")
+		return wire.BadRequest("body: revision must be a resourceVersion, and namespace given")
 	}
 	scope, err := scopeOf(asked.Kind, asked.Namespace, asked.Name)
 	if err != nil {
@@ -78,7 +79,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 		return s.rollBackStep(w, r, writes, scope, asked)
 	}
 	if asked.Continue != "" {
-		return badRequest("continue: is for steps")
+		return wire.BadRequest("continue: is for steps")
 	}
 	return s.rollBackAtOnce(w, r, writes, scope, int64(asked.Revision))
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -87,13 +88,13 @@ func readStepToken(text string, revision int64) (stepToken, error) {
 	var t stepToken
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
 	if len(text) > maxStepToken || err != nil || json.Unmarshal(decoded, &t) != nil || t.Version != stepTokenVersion {
-		return t, badRequest("continue: is none that was given out here")
+		return t, wire.BadRequest("continue: is none that was given out here")
 	}
 	if t.Since != revision {
-		return t, badRequest("continue: belongs to a rollback to revision %d, this one is to revision %d", t.Since, revision)
+		return t, wire.BadRequest("continue: belongs to a rollback to revision %d, this one is to revision %d", t.Since, revision)
 	}
 	if t.Pass < 0 || t.Began < 1 || t.Left < 0 {
-		return t, badRequest("continue: is none that was given out here")
+		return t, wire.BadRequest("continue: is none that was given out here")
 	}
 	return t, nil
 }

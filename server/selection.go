@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -27,11 +28,11 @@ const (
 func (k *resource) selection(q url.Values) (selection, error) {
 	ls, err := labels.Parse(q.Get("labelSelector"))
 	if err != nil {
-		return selection{}, badRequest("query parameter labelSelector: %q: %v", q.Get("labelSelector"), err)
+		return selection{}, wire.BadRequest("query parameter labelSelector: %q: %v", q.Get("labelSelector"), err)
 	}
 	fs, err := schema.ParseFieldSelector(k.kind, q.Get("fieldSelector"))
 	if err != nil {
-		return selection{}, badRequest("query parameter fieldSelector: %v", err)
+		return selection{}, wire.BadRequest("query parameter fieldSelector: %v", err)
 	}
 	return selection{labels: ls, fields: fs}, checkSize(ls, fs)
 }
@@ -43,7 +44,7 @@ func checkSize(ls labels.Selector, fs schema.FieldSelector) error {
 		values += len(one.ValuesUnsorted())
 	}
 	if n > maxRequirements || values > maxValues {
-		return badRequest("query parameters labelSelector and fieldSelector: must have at most %d requirements and %d values, found %d and %d", maxRequirements, maxValues, n, values)
+		return wire.BadRequest("query parameters labelSelector and fieldSelector: must have at most %d requirements and %d values, found %d and %d", maxRequirements, maxValues, n, values)
 	}
 	return nil
 }

@@ -4,7 +4,7 @@
 //
 // A request passes middleware.go (id, log, metrics, panics) and the routes in this
 // file to one handler. The handler decodes the request (query.go, body.go, package
-// mediatype), calls one method of the store, and answers (encode.go, table.go,
+// wire), calls one method of the store, and answers (encode.go, table.go,
 // watch.go). Every failure is answered by fail in errors.go as a Status object.
 //
 // Routes and reads:
@@ -13,7 +13,7 @@
 //	read.go, page.go              GET and LIST, pages of lists
 //	keptlists.go, listtext.go     cache of lists that many clients request, lists in JSON
 //	history.go                    versions of objects, changes since a revision
-//	metadata.go, yaml.go          metadata of objects alone, conversion to YAML
+//	metadata.go                   metadata of objects alone
 //	etag.go, compress.go          ETags and 304, gzip
 //	groups.go, groupdiscovery.go  /api and /apis, aggregated discovery
 //	openapi.go                    /openapi

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // Server-sent events are the form of a watch for browsers, which resume it by
@@ -22,12 +22,12 @@ const lastEventID = "Last-Event-ID"
 // beginning that the query asks for.
 func (a *watchRequest) readLastEvent(r *http.Request) error {
 	id := r.Header.Get(lastEventID)
-	if a.events.format != mediatype.Events || id == "" {
+	if a.events.format != wire.Events || id == "" {
 		return nil
 	}
 	revision, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || revision <= 0 {
-		return badRequest("%s: must be the id of an event, found %q", lastEventID, id)
+		return wire.BadRequest("%s: must be the id of an event, found %q", lastEventID, id)
 	}
 	a.after, a.fresh, a.whole, a.marked = revision, revision, true, false
 	return nil
@@ -51,12 +51,12 @@ func (e *eventEncoder) position(out *bufio.Writer, revision int64) error {
 
 // positions reports whether the client receives its position even if nothing has
 // happened.
-func (s *stream) positions() bool { return s.bookmarks || s.events.format == mediatype.Events }
+func (s *stream) positions() bool { return s.bookmarks || s.events.format == wire.Events }
 
 // heartbeats returns a channel that receives when a heartbeat is due. It is nil for
 // other forms of a watch.
 func (s *stream) heartbeats() (due <-chan time.Time, done func()) {
-	if s.events.format != mediatype.Events {
+	if s.events.format != wire.Events {
 		return nil, func() {}
 	}
 	ticker := time.NewTicker(s.k.opts.HeartbeatInterval)

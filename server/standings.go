@@ -14,7 +14,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // standingsPath is where replicas ask each other for the statuses of objects on
@@ -93,7 +93,7 @@ var standingsParams = params("local", "maxAge")
 // request asks for the current state.
 func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	if err := checkParams(q, standingsParams); err != nil {
+	if err := wire.CheckParams(q, standingsParams); err != nil {
 		return err
 	}
 	local, err := s.isLocal(r, q)
@@ -101,7 +101,7 @@ func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !local {
-		return badRequest("local: must be true; how an object stands with the proxies of all replicas is its status")
+		return wire.BadRequest("local: must be true; how an object stands with the proxies of all replicas is its status")
 	}
 	age, err := ageParam(q)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	return writeText(w, http.StatusOK, mediatype.JSON, text)
+	return writeText(w, http.StatusOK, wire.JSON, text)
 }
 
 // ageParam returns how old an answer may be.
@@ -126,7 +126,7 @@ func ageParam(q url.Values) (time.Duration, error) {
 	}
 	age, err := time.ParseDuration(q.Get("maxAge"))
 	if err != nil || age < 0 {
-		return 0, badParam(q, "maxAge", "a duration like 250ms, or 0s")
+		return 0, wire.BadParam(q, "maxAge", "a duration like 250ms, or 0s")
 	}
 	return age, nil
 }

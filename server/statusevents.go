@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -19,7 +19,7 @@ func (s *stream) followStatuses() (news <-chan struct{}, done func()) {
 		return nil, func() {}
 	}
 	done = board.watch()
-	if s.after > 0 && s.events.format != mediatype.Table {
+	if s.after > 0 && s.events.format != wire.Table {
 		return alreadyClosed, done
 	}
 	_, s.posted, news = board.since(^uint64(0))

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -33,7 +33,7 @@ func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream 
 	// The request has been read. Its read deadline would end the watch.
 	_ = conn.SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", asked.events.format.ContentType())
-	if asked.events.format == mediatype.Events {
+	if asked.events.format == wire.Events {
 		announceEvents(w.Header())
 	}
 	to := &deadlineWriter{w: w, conn: conn, timeout: k.opts.WatchWriteTimeout}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // writeTable answers with the objects as rows. kubectl prints kinds that it does
@@ -35,7 +35,7 @@ func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, 
 		return errors.New("encode table: the rows are not its last field")
 	}
 	now := time.Now()
-	return answerBy(w, code, mediatype.Table, rowLength*len(objs), func(out *bufio.Writer) error {
+	return answerBy(w, code, wire.Table, rowLength*len(objs), func(out *bufio.Writer) error {
 		_, _ = out.Write(before)
 		if err := writeItems(r.Context(), out, objs, func(o *schema.Object) any { return k.newRow(o, now, include) }); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (k *resource) rowObject(o *schema.Object, include metav1.IncludeObjectPolic
 // includeObjectParam returns what the client wants beside the cells. Unset means
 // the metadata.
 func includeObjectParam(r *http.Request) (metav1.IncludeObjectPolicy, error) {
-	v, err := choiceParam(queryOf(r), "includeObject",
+	v, err := wire.ChoiceParam(queryOf(r), "includeObject",
 		string(metav1.IncludeNone), string(metav1.IncludeMetadata), string(metav1.IncludeObject))
 	return metav1.IncludeObjectPolicy(v), err
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -79,7 +79,7 @@ type operationResult struct {
 // transaction answers POST. It does all operations at one revision, or none.
 func (s *Server) transaction(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	if err := checkParams(q, transactionParams); err != nil {
+	if err := wire.CheckParams(q, transactionParams); err != nil {
 		return err
 	}
 	if err := checkFieldValidation(q); err != nil {
@@ -204,22 +204,22 @@ func readTransaction(r *http.Request) (*transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	if media != mediatype.JSON.Names()[0] {
+	if media != wire.JSON.Names()[0] {
 		switch {
 		case len(body) > maxBody:
 			return nil, errTooLarge(maxBody)
 		case schema.TooMany(body):
-			return nil, badRequest("body: must have at most %d values", schema.MaxValues)
+			return nil, wire.BadRequest("body: must have at most %d values", schema.MaxValues)
 		}
 		if body, err = yaml.YAMLToJSONStrict(body); err != nil {
-			return nil, badRequest("body is not YAML: %v", err)
+			return nil, wire.BadRequest("body is not YAML: %v", err)
 		}
 	}
 	if !json.Valid(body) {
 		return nil, malformedJSON(body)
 	}
 	if outlineOf(body).second >= store.MaxTxnOps {
-		return nil, badRequest("operations: must have at most %d", store.MaxTxnOps)
+		return nil, wire.BadRequest("operations: must have at most %d", store.MaxTxnOps)
 	}
 	t := &transaction{}
 	in := json.NewDecoder(bytes.NewReader(body))
@@ -228,9 +228,9 @@ func readTransaction(r *http.Request) (*transaction, error) {
 	case err != nil:
 		return nil, misreadTransaction(body, err)
 	case t.Kind != "" && t.Kind != "Transaction" || t.APIVersion != "" && t.APIVersion != registryVersion:
-		return nil, badRequest("body: must be a Transaction of %s, found %s of %s", registryVersion, t.Kind, t.APIVersion)
+		return nil, wire.BadRequest("body: must be a Transaction of %s, found %s of %s", registryVersion, t.Kind, t.APIVersion)
 	case len(t.Operations) == 0:
-		return nil, badRequest("operations: must have at least one")
+		return nil, wire.BadRequest("operations: must have at least one")
 	}
 	return t, nil
 }
@@ -246,17 +246,17 @@ func misreadTransaction(body []byte, err error) error {
 			in := json.NewDecoder(bytes.NewReader(text))
 			in.DisallowUnknownFields()
 			if err := in.Decode(new(operation)); err != nil {
-				return atOperation(badRequest("must be {%q: …, %q: …}: %v", "verb", "object", err), i, schema.Key{})
+				return atOperation(wire.BadRequest("must be {%q: …, %q: …}: %v", "verb", "object", err), i, schema.Key{})
 			}
 		}
 	}
-	return badRequest("body: must be a Transaction, {%q: [{%q: …, %q: …}]}: %v", "operations", "verb", "object", err)
+	return wire.BadRequest("body: must be a Transaction, {%q: [{%q: …, %q: …}]}: %v", "operations", "verb", "object", err)
 }
 
 // decodeOp converts an operation to one of the store.
 func (s *Server) decodeOp(ctx context.Context, index int, o operation, warnings *diag.List) (store.Op, error) {
 	if o.FieldManager != nil || o.Force {
-		return store.Op{}, badRequest("fieldManager and force are for apply")
+		return store.Op{}, wire.BadRequest("fieldManager and force are for apply")
 	}
 	switch o.Verb {
 	case "create", "update", "apply":
@@ -275,7 +275,7 @@ func (s *Server) decodeOp(ctx context.Context, index int, o operation, warnings 
 		op := store.Op{Verb: store.OpDelete, Key: o.key(), Pre: pre}
 		return op, o.wants(o.Object == nil && o.Patch == nil, "kind, namespace and name, and perhaps preconditions")
 	}
-	return store.Op{}, badRequest("verb: must be create, update, apply, patch or delete, found %q", o.Verb)
+	return store.Op{}, wire.BadRequest("verb: must be create, update, apply, patch or delete, found %q", o.Verb)
 }
 
 // owns reports whether the operation is a server-side apply, which owns fields.
@@ -314,7 +314,7 @@ func inOperation(index int, key schema.Key, change store.Change) store.Change {
 	}
 }
 
-var errNameless = badRequest("metadata.name: required in a transaction")
+var errNameless = wire.BadRequest("metadata.name: required in a transaction")
 
 func (o operation) key() schema.Key {
 	return schema.Key{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
@@ -324,7 +324,7 @@ func (o operation) key() schema.Key {
 func (o operation) checkNamed() error {
 	for _, one := range []struct{ field, value string }{{"kind", o.Kind}, {"namespace", o.Namespace}, {"name", o.Name}} {
 		if one.value == "" {
-			return badRequest("%s: required to %s", one.field, o.Verb)
+			return wire.BadRequest("%s: required to %s", one.field, o.Verb)
 		}
 	}
 	_, err := kindNamed("kind", o.Kind)
@@ -335,7 +335,7 @@ func (o operation) wants(ok bool, what string) error {
 	if ok {
 		return nil
 	}
-	return badRequest("%s takes %s, and nothing else", o.Verb, what)
+	return wire.BadRequest("%s takes %s, and nothing else", o.Verb, what)
 }
 
 func (o operation) wantsObject() error {

@@ -9,7 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -18,7 +18,7 @@ import (
 // Kubernetes, whose clients then list again; after a status code of 410 they would
 // retry.
 func (k *resource) watch(w http.ResponseWriter, r *http.Request) error {
-	asked, err := k.watchRequest(r, k.scope(r), listParams, mediatype.JSON, mediatype.Table, mediatype.Metadata, mediatype.Events)
+	asked, err := k.watchRequest(r, k.scope(r), listParams, wire.JSON, wire.Table, wire.Metadata, wire.Events)
 	if err != nil {
 		return err
 	}
@@ -74,13 +74,13 @@ func watchTime(seconds int64) time.Duration {
 }
 
 // watchRequest reads the query and narrows scope by its selectors.
-func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []string, offer ...mediatype.Format) (*watchRequest, error) {
-	f, err := mediatype.Negotiate(r, offer...)
+func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []string, offer ...wire.Format) (*watchRequest, error) {
+	f, err := wire.Negotiate(r, offer...)
 	if err != nil {
 		return nil, err
 	}
 	q := queryOf(r)
-	if err := checkParams(q, allowed); err != nil {
+	if err := wire.CheckParams(q, allowed); err != nil {
 		return nil, err
 	}
 	asked := &watchRequest{}
@@ -97,20 +97,20 @@ func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []st
 		return nil, err
 	}
 	asked.scope = asked.selected.narrow(scope)
-	if asked.bookmarks, err = boolParam(q, "allowWatchBookmarks"); err != nil {
+	if asked.bookmarks, err = wire.BoolParam(q, "allowWatchBookmarks"); err != nil {
 		return nil, err
 	}
-	if asked.statuses, err = boolParam(q, "statusEvents"); err != nil {
+	if asked.statuses, err = wire.BoolParam(q, "statusEvents"); err != nil {
 		return nil, err
 	}
-	if asked.whole, err = boolParam(q, "wholeRevisions"); err != nil {
+	if asked.whole, err = wire.BoolParam(q, "wholeRevisions"); err != nil {
 		return nil, err
 	}
 	// Clients take a resourceVersion as their position, and the event of a status has
 	// an old one, which would set them back. A client that follows one object by name
 	// wants the status; others must ask for it. Metadata has no status.
-	asked.statuses = f != mediatype.Metadata && (asked.statuses || !q.Has("statusEvents") && asked.scope.Name != "")
-	seconds, err := countParam(q, "timeoutSeconds")
+	asked.statuses = f != wire.Metadata && (asked.statuses || !q.Has("statusEvents") && asked.scope.Name != "")
+	seconds, err := wire.CountParam(q, "timeoutSeconds")
 	if err != nil {
 		return nil, err
 	}

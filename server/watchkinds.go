@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -29,10 +29,10 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request) error {
 	}
 	namespace := q.Get("namespace")
 	if q.Has("namespace") && schema.CheckNamespace(namespace) != nil {
-		return badParam(q, "namespace", "the name of one, or left out for all")
+		return wire.BadParam(q, "namespace", "the name of one, or left out for all")
 	}
 	k := &resource{Server: s}
-	asked, err := k.watchRequest(r, store.Scope{Namespace: namespace}, watchKindsParams, mediatype.JSON, mediatype.Events)
+	asked, err := k.watchRequest(r, store.Scope{Namespace: namespace}, watchKindsParams, wire.JSON, wire.Events)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func kindsParam(q url.Values) ([]*schema.Kind, error) {
 	for name := range strings.SplitSeq(q.Get("kinds"), ",") {
 		kind, ok := schema.KindByName(name)
 		if !ok {
-			return nil, badParam(q, "kinds", "some of "+strings.Join(schema.KindNames(), ","))
+			return nil, wire.BadParam(q, "kinds", "some of "+strings.Join(schema.KindNames(), ","))
 		}
 		if !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)

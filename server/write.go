@@ -11,7 +11,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/mediatype"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -29,7 +29,7 @@ func (k *resource) create(w http.ResponseWriter, r *http.Request) error {
 }
 
 // writeNew answers with a created object.
-func (k *resource) writeNew(w http.ResponseWriter, r *http.Request, f mediatype.Format, obj *schema.Object, warnings diag.List) error {
+func (k *resource) writeNew(w http.ResponseWriter, r *http.Request, f wire.Format, obj *schema.Object, warnings diag.List) error {
 	k.warnOf(w, r, warnings, schema.Change{After: obj})
 	w.Header().Set("Location", path(obj))
 	return k.writeObject(w, r, http.StatusCreated, f, obj)
@@ -90,7 +90,7 @@ func (k *resource) delete(w http.ResponseWriter, r *http.Request) error {
 }
 
 // beginObject begins a write that carries a whole object.
-func (k *resource) beginObject(r *http.Request) (mediatype.Format, store.Interface, *schema.Object, diag.List, error) {
+func (k *resource) beginObject(r *http.Request) (wire.Format, store.Interface, *schema.Object, diag.List, error) {
 	f, writes, err := k.beginWrite(r, writeParams)
 	if err != nil {
 		return 0, nil, nil, nil, err
@@ -101,13 +101,13 @@ func (k *resource) beginObject(r *http.Request) (mediatype.Format, store.Interfa
 
 // beginWrite checks what all writes have in common, before the body is read, and
 // returns the store to write to: the real one or one for a dry run.
-func (k *resource) beginWrite(r *http.Request, allowed []string) (mediatype.Format, store.Interface, error) {
-	f, err := mediatype.Negotiate(r, mediatype.JSON, mediatype.YAML, mediatype.Table)
+func (k *resource) beginWrite(r *http.Request, allowed []string) (wire.Format, store.Interface, error) {
+	f, err := wire.Negotiate(r, wire.JSON, wire.YAML, wire.Table)
 	if err != nil {
 		return 0, nil, err
 	}
 	q := queryOf(r)
-	if err := checkParams(q, allowed); err != nil {
+	if err := wire.CheckParams(q, allowed); err != nil {
 		return 0, nil, err
 	}
 	if err := checkFieldValidation(q); err != nil {
@@ -119,10 +119,10 @@ func (k *resource) beginWrite(r *http.Request, allowed []string) (mediatype.Form
 
 // writesOf returns the store to write to: the real one or one for a dry run.
 func (s *Server) writesOf(q url.Values) (store.Interface, error) {
-	if err := checkFilled(q, "dryRun"); err != nil {
+	if err := wire.CheckFilled(q, "dryRun"); err != nil {
 		return nil, err
 	}
-	dryRun, err := choiceParam(q, "dryRun", metav1.DryRunAll)
+	dryRun, err := wire.ChoiceParam(q, "dryRun", metav1.DryRunAll)
 	if err != nil || dryRun == "" {
 		return s.opts.Store, err
 	}
@@ -132,7 +132,7 @@ func (s *Server) writesOf(q url.Values) (store.Interface, error) {
 // checkFieldValidation accepts the values of Kubernetes. Unknown fields are refused
 // with any of them: a typo must not lose a rule.
 func checkFieldValidation(q url.Values) error {
-	_, err := choiceParam(q, "fieldValidation",
+	_, err := wire.ChoiceParam(q, "fieldValidation",
 		metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore)
 	return err
 }

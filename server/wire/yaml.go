@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"bufio"
@@ -19,11 +19,11 @@ type yamlWriter struct {
 	out *bufio.Writer
 }
 
-// writeYAML writes a JSON text as a whole YAML document.
-func writeYAML(out *bufio.Writer, text []byte) error { return newYAMLWriter(out, text).value(0, ' ') }
+// WriteYAML writes a JSON text as a whole YAML document.
+func WriteYAML(out *bufio.Writer, text []byte) error { return newYAMLWriter(out, text).value(0, ' ') }
 
-// writeYAMLItem writes a JSON text as an entry of a YAML list that is not indented.
-func writeYAMLItem(out *bufio.Writer, text []byte) error {
+// WriteYAMLItem writes a JSON text as an entry of a YAML list that is not indented.
+func WriteYAMLItem(out *bufio.Writer, text []byte) error {
 	_ = out.WriteByte('-')
 	return newYAMLWriter(out, text).value(0, '-')
 }

@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"bufio"
@@ -28,12 +28,12 @@ func TestYAMLMeansTheJSON(t *testing.T) {
 		}
 		var whole, item bytes.Buffer
 		out := bufio.NewWriter(&whole)
-		if err := writeYAML(out, in); err != nil {
+		if err := WriteYAML(out, in); err != nil {
 			t.Fatal(err)
 		}
 		_ = out.Flush()
 		out.Reset(&item)
-		if err := writeYAMLItem(out, in); err != nil {
+		if err := WriteYAMLItem(out, in); err != nil {
 			t.Fatal(err)
 		}
 		_ = out.Flush()
@@ -78,7 +78,7 @@ func same(t *rapid.T, in, out []byte) {
 func TestYAMLOfAnObject(t *testing.T) {
 	var text strings.Builder
 	out := bufio.NewWriter(&text)
-	err := writeYAML(out, []byte(`{"kind":"A","items":[{"a":[[1,2],{}],"b":"x y"},[]],"meta":{"c":null,"d":{"e":"1"}}}`))
+	err := WriteYAML(out, []byte(`{"kind":"A","items":[{"a":[[1,2],{}],"b":"x y"},[]],"meta":{"c":null,"d":{"e":"1"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,12 @@
-// Package mediatype reads which media types the parties of an HTTP request speak: what
-// a client accepts, and what its body is.
-package mediatype
+package wire
 
 import (
-	"fmt"
 	"mime"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/munnerz/goautoneg"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -81,7 +77,7 @@ func Negotiate(r *http.Request, offer ...Format) (Format, error) {
 			return offer[i], nil
 		}
 	}
-	return 0, refusal(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+	return 0, Failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"Accept: must be one of %s, found %q", namesOf(offer), accept)
 }
 
@@ -107,9 +103,9 @@ func namesOf(formats []Format) string {
 	return strings.Join(all, ", ")
 }
 
-// OfBody returns the media type of the request's body. It must be one of the allowed
+// BodyType returns the media type of the request's body. It must be one of the allowed
 // ones, and the body must not be compressed; otherwise the error is the Status 415.
-func OfBody(r *http.Request, allowed ...string) (string, error) {
+func BodyType(r *http.Request, allowed ...string) (string, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return "", unsupported("Content-Encoding: must be left out, found %q", coding)
 	}
@@ -154,11 +150,5 @@ func CheckCharset(r *http.Request) error {
 }
 
 func unsupported(format string, args ...any) error {
-	return refusal(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, format, args...)
-}
-
-func refusal(code int, reason metav1.StatusReason, format string, args ...any) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: fmt.Sprintf(format, args...),
-	}}
+	return Failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, format, args...)
 }
