@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/server/wire"
+
+	"github.com/pilot-api/pilot-api/server/rest"
 )
 
 // Any page in a browser on this machine can send requests to a loopback address,
@@ -21,20 +23,15 @@ import (
 
 type loopbackKey struct{}
 
-type privateKey struct{}
-
 // markListener returns the base context for a listener's requests. It records
 // whether the listener has a loopback address and whether it is private.
 func markListener(ln net.Listener, private bool) context.Context {
 	addr, ok := ln.Addr().(*net.TCPAddr)
 	ctx := context.WithValue(context.Background(), loopbackKey{}, ok && addr.IP.IsLoopback())
-	return context.WithValue(ctx, privateKey{}, private)
-}
-
-// isPrivate reports whether a request arrived on a private listener.
-func isPrivate(r *http.Request) bool {
-	private, _ := r.Context().Value(privateKey{}).(bool)
-	return private
+	if private {
+		ctx = rest.Private(ctx)
+	}
+	return ctx
 }
 
 // refuseOtherSites refuses changes that a browser sends for a page of another site.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // Check is one condition of being ready. /readyz shows its error to every caller,
@@ -59,17 +61,11 @@ func runChecks(w http.ResponseWriter, r *http.Request, name string, checks []Che
 		}
 	}
 	if code == http.StatusOK && !queryOf(r).Has("verbose") {
-		writePlain(w, code, "ok\n")
+		wire.WriteText(w, code, "ok\n")
 		return
 	}
 	lines = append(lines, name+" check "+outcome)
-	writePlain(w, code, strings.Join(lines, "\n")+"\n")
-}
-
-func writePlain(w http.ResponseWriter, code int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(code)
-	_, _ = fmt.Fprint(w, text)
+	wire.WriteText(w, code, strings.Join(lines, "\n")+"\n")
 }
 
 func (s *Server) version(w http.ResponseWriter, r *http.Request) error {

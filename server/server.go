@@ -1,6 +1,6 @@
 // Package server is the HTTP server of the control plane. One listener serves the
-// config objects by the Kubernetes API conventions, Envoy's REST discovery, health
-// and metrics.
+// config objects by the Kubernetes API conventions, Envoy's REST discovery (package
+// rest), health and metrics.
 //
 // A request passes middleware.go (id, log, metrics, panics) and the routes in this
 // file to one handler. The handler decodes the request (query.go, body.go, package
@@ -54,18 +54,9 @@
 //	proxyconfig.go, proxyroute.go configuration of a proxy, its handling of a request
 //	preview.go                    preview of changes to the configuration of proxies
 //
-// Polls of Envoys:
-//
-//	discovery_v1.go               v1
-//	discovery_v3.go, poll.go      v3, decoding of polls
-//	pollsplit.go, pollnode.go     split of a poll, its node
-//	nodehash.go                   hash by which known nodes are recognized
-//	cachestats.go                 /cache_stats: answers to v1 polls
-//
 // Limits and protection:
 //
 //	crossorigin.go                protection from web pages in a browser
-//	private.go                    limits of the sockets for Envoys
 //	largereads.go, pacing.go      turns of large reads, and of encoding large answers
 //	admission.go, longwork.go     memory of writes, turns of large objects
 //	connections.go                bound on connections
@@ -96,6 +87,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/admission"
+	"github.com/pilot-api/pilot-api/server/rest"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -132,7 +124,7 @@ type Options struct {
 	Version version.Info
 
 	// Sockets are the addresses for proxies on this machine. Anybody may ask for them.
-	Sockets Sockets
+	Sockets rest.Sockets
 
 	// ProxyReturn is how long after the start the server expects proxies that were
 	// connected before to reconnect; 0 means that it does not wait. During that time,
@@ -256,7 +248,7 @@ func (s *Server) Handler() http.Handler { return s.router }
 // routes returns the router of the server.
 func (s *Server) routes() chi.Router {
 	r := chi.NewRouter()
-	r.Use(s.identify, s.observe, s.recoverPanic, onlyPolls, middleware.GetHead, s.refuseOtherSites)
+	r.Use(s.identify, s.observe, s.recoverPanic, rest.OnlyPolls, middleware.GetHead, s.refuseOtherSites)
 	r.NotFound(s.noSuchPath)
 	r.MethodNotAllowed(s.noSuchMethod)
 
@@ -264,7 +256,7 @@ func (s *Server) routes() chi.Router {
 	if s.opts.Discovery != nil {
 		r.Group(func(r chi.Router) {
 			r.Use(s.refusePages)
-			mountDiscovery(r, s.opts.Discovery, s.opts.Sockets, s.opts.Log)
+			rest.Mount(r, s.opts.Discovery, s.opts.Sockets, s.opts.Log)
 		})
 	}
 	return r

@@ -41,7 +41,7 @@ const (
 func tidyUp(ctx context.Context) {
 	tick := time.NewTicker(restingTime)
 	defer tick.Stop()
-	var r rest
+	var r restDetector
 	for {
 		select {
 		case <-tick.C:
@@ -54,15 +54,15 @@ func tidyUp(ctx context.Context) {
 	}
 }
 
-// rest detects when work gives way to rest.
-type rest struct {
+// restDetector detects when work gives way to rest.
+type restDetector struct {
 	made uint64 // total bytes allocated at the last call
 	busy bool   // since the last tidying
 }
 
 // begins reports whether a rest begins. It is called once every restingTime with the
 // total number of bytes allocated.
-func (r *rest) begins(made uint64) bool {
+func (r *restDetector) begins(made uint64) bool {
 	working := made-r.made >= restingBytes
 	begins := r.busy && !working
 	r.made, r.busy = made, working

@@ -13,7 +13,7 @@ func TestGrowth(t *testing.T) {
 
 // TestRestBegins: once after each time of work, however long the rest.
 func TestRestBegins(t *testing.T) {
-	var r rest
+	var r restDetector
 	made := uint64(0)
 	for i, step := range []struct {
 		more uint64

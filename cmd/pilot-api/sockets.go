@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/server/rest"
 )
 
 // Proxies of the server's own user on its machine connect to sockets in the data
@@ -104,8 +104,8 @@ func (l localSockets) remove() {
 
 // told returns what clients learn about the sockets. streams is the listener for
 // streams, nil if there is none.
-func (l localSockets) told(streams net.Listener) server.Sockets {
-	told := server.Sockets{GRPC: l.grpc.path(), HTTP: l.http.path()}
+func (l localSockets) told(streams net.Listener) rest.Sockets {
+	told := rest.Sockets{GRPC: l.grpc.path(), HTTP: l.http.path()}
 	if streams != nil {
 		told.Streams = streams.Addr().String()
 	}

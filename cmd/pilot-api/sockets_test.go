@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/server/rest"
 )
 
 // TestSockets: a server tells where its sockets are, answers over them, and nobody else
@@ -97,7 +97,7 @@ func TestSockets(t *testing.T) {
 }
 
 // sockets are those that the server tells.
-func (p *program) sockets(t *testing.T) server.Sockets {
+func (p *program) sockets(t *testing.T) rest.Sockets {
 	t.Helper()
 	resp, err := http.Get(p.URL + "/v3/discovery:sockets")
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *program) sockets(t *testing.T) server.Sockets {
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	var told server.Sockets
+	var told rest.Sockets
 	if err := errors.Join(err, json.Unmarshal(text, &told)); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
@@ -150,7 +150,7 @@ func TestSocketsOfTwoServers(t *testing.T) {
 		t.Errorf("the first says %s", &log)
 	}
 	second := o.openSockets(slog.New(slog.NewTextHandler(&log, nil)))
-	if told := second.told(nil); told != (server.Sockets{}) || !strings.Contains(log.String(), "another server answers on") {
+	if told := second.told(nil); told != (rest.Sockets{}) || !strings.Contains(log.String(), "another server answers on") {
 		t.Errorf("the second has %+v and says %s", told, &log)
 	}
 	second.remove()

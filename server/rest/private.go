@@ -1,6 +1,7 @@
-package server
+package rest
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,9 +9,23 @@ import (
 	"github.com/pilot-api/pilot-api/server/proxied"
 )
 
-// onlyPolls restricts a private listener to polls of Envoys. It refuses polls that
-// a proxy forwarded.
-func onlyPolls(next http.Handler) http.Handler {
+type privateKey struct{}
+
+// Private returns the base context of requests on a private listener: only processes
+// that may have private keys can connect to it.
+func Private(ctx context.Context) context.Context {
+	return context.WithValue(ctx, privateKey{}, true)
+}
+
+// isPrivate reports whether a request arrived on a private listener.
+func isPrivate(r *http.Request) bool {
+	private, _ := r.Context().Value(privateKey{}).(bool)
+	return private
+}
+
+// OnlyPolls restricts private listeners to polls of Envoys. It refuses polls that a
+// proxy forwarded.
+func OnlyPolls(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isPrivate(r) {
 			if r.Method != http.MethodPost || !strings.HasPrefix(r.URL.Path, "/v3/discovery:") {

@@ -1,0 +1,60 @@
+package rest
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// discoveryErrors turns failures of discovery into HTTP statuses, for v1 and v3.
+type discoveryErrors struct{ log *slog.Logger }
+
+func (d discoveryErrors) write(w http.ResponseWriter, r *http.Request, err error) {
+	status := discoveryStatus(err)
+	if status == http.StatusRequestEntityTooLarge {
+		err = fmt.Errorf("a poll must not be larger than %d bytes", maxPoll)
+	}
+	d.log.DebugContext(r.Context(), "discovery refused", "path", r.URL.Path, "status", status, "err", store.Logged(err))
+	if errors.Is(err, discovery.ErrOverBudget) {
+		w.Header().Set("Retry-After", strconv.Itoa(int(overBudgetRetry.Seconds())))
+	}
+	text := err.Error()
+	if status == http.StatusInternalServerError {
+		text = "internal error" // The details go to the log only.
+	}
+	http.Error(w, text, status)
+}
+
+// overBudgetRetry is the Retry-After for a proxy that was refused for lack of room.
+const overBudgetRetry = 30 * time.Second
+
+func discoveryStatus(err error) int {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return http.StatusRequestEntityTooLarge
+	}
+	if _, ok := errors.AsType[*badPollError](err); ok || errors.Is(err, discovery.ErrBadType) {
+		return http.StatusBadRequest
+	}
+	if apierrors.IsUnsupportedMediaType(err) {
+		return http.StatusUnsupportedMediaType
+	}
+	switch {
+	case errors.Is(err, discovery.ErrBadNode):
+		return http.StatusNotFound
+	case errors.Is(err, discovery.ErrWithheld):
+		return http.StatusForbidden
+	// Pilot answered a bad route name with 503.
+	case errors.Is(err, discovery.ErrNotReady), errors.Is(err, discovery.ErrBadRoute):
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}

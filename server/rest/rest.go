@@ -1,0 +1,52 @@
+// Package rest answers Envoys that poll: REST discovery v1 (v1.go) and v3 (v3.go).
+// Package discovery decides what each is told.
+//
+//	poll.go       the body of a v3 poll, decoded
+//	splitpoll.go  the same, split without decoding the node
+//	node.go       the node of a poll: the proxy that polls
+//	nodehash.go   hash by which known nodes are recognized
+//	cachestats.go /cache_stats: answers to v1 polls
+//	private.go    limits of the sockets for Envoys of this machine
+//	sockets.go    addresses of these sockets
+//	failure.go    HTTP statuses of failures
+package rest
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/pilot-api/pilot-api/discovery"
+)
+
+// Mount adds the two polling APIs of Envoy. Errors are plain text for a person with
+// curl; to an Envoy any error means that it keeps what it has.
+func Mount(r chi.Router, d *discovery.Publisher, sockets Sockets, log *slog.Logger) {
+	v1 := discoveryV1{discoveryErrors{log}, d, newCacheStats()}
+	r.Get("/v1/registration", v1.answer(v1.registrations))
+	r.Get("/v1/registration/", v1.answer(v1.registrations))
+	r.Get("/v1/registration/{key}", v1.answer(v1.endpoints))
+	r.Get("/v1/clusters/{cluster}/{node}", v1.answer(v1.clusters))
+	r.Get("/v1/listeners/{cluster}/{node}", v1.answer(v1.listeners))
+	r.Get("/v1/routes/{table}/{cluster}/{node}", v1.answer(v1.routes))
+	r.Get("/v1/az/{cluster}/{node}", v1.zone)
+	r.Get("/cache_stats", v1.stats.show)
+	r.Post("/cache_stats_delete", v1.stats.reset)
+
+	v3 := discoveryV3{discoveryErrors{log}, d, newPollReader()}
+	r.Post("/v3/discovery:clusters", v3.poll(discovery.ClusterType))
+	r.Post("/v3/discovery:endpoints", v3.poll(discovery.EndpointType))
+	r.Post("/v3/discovery:listeners", v3.poll(discovery.ListenerType))
+	r.Post("/v3/discovery:secrets", v3.poll(discovery.SecretType))
+	r.Post("/v3/discovery:routes", v3.poll(discovery.RouteType))
+	r.Get("/v3/discovery:sockets", sockets.show)
+}
+
+func writeBody(w http.ResponseWriter, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	// A client that went away needs no answer.
+	_, _ = w.Write(body)
+}
