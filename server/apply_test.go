@@ -225,7 +225,7 @@ func TestApplyInTransaction(t *testing.T) {
 
 // TestApplySecret checks that a key is applied, kept and replaced, and never shown.
 func TestApplySecret(t *testing.T) {
-	w := replica(t, memory.New())
+	w := startReplica(t, memory.New())
 	authority := selfsigned.NewAuthority(t, t.TempDir())
 	apply := func(code int, manager string, spec map[string]string) answer {
 		t.Helper()

@@ -58,7 +58,7 @@ func (k *resource) writeObject(w http.ResponseWriter, r *http.Request, code int,
 	case wire.Metadata:
 		return writeValue(w, code, f, metadataOf(o.Meta))
 	}
-	statuses := k.board().textsOf(one)
+	statuses := k.board().Texts(one)
 	if unchanged(w, r, tagOf(f, o.Meta.ResourceVersion, one, statuses)) {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f wire.Form
 	case wire.MetadataList:
 		return writeMetadataList(w, r, meta, list.Items)
 	case wire.YAML:
-		statuses := k.board().textsOf(list.Items)
+		statuses := k.board().Texts(list.Items)
 		if unchanged(w, r, tagOf(f, meta.ResourceVersion, list.Items, statuses)) {
 			return nil
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/status"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
@@ -78,7 +79,7 @@ func (s *Server) registryEndpoints() []endpoint {
 	return append(out,
 		endpoint{get, referencesPath, s.bounded(s.references), "What an object names, and what names it.", referenceParams, nil, 200, answerOf(referencesAnswer{})},
 		endpoint{get, proxiesPath, s.bounded(s.proxies), "The proxies that are connected.", proxyParams, nil, 200, answerOf([]proxy{})},
-		endpoint{get, standingsPath, s.bounded(s.standings), "How the objects stand with the proxies of this replica.", standingsParams, nil, 200, answerOf(standings{})},
+		endpoint{get, standingsPath, s.bounded(s.standings), "How the objects stand with the proxies of this replica.", standingsParams, nil, 200, answerOf(status.Report{})},
 		endpoint{get, proxiesPath + "/{node}", s.bounded(s.proxy), "The connections of one proxy.", proxyParams, nil, 200, answerOf([]proxy{})},
 		endpoint{get, proxiesPath + "/{node}/config/{type}", s.bounded(s.proxyConfig), "What a proxy is told of one type of resources, or of all.", configParams, nil, 200, answerOf(inspected{})},
 		endpoint{get, proxiesPath + "/{node}/route", s.bounded(s.proxyRoute), "What a proxy does with a request, or all its routes.", routeParams, nil, 200, answerOf(struct {

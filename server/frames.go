@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/status"
 )
 
 // framesSize bounds the texts in frames, in bytes.
@@ -14,27 +15,27 @@ const framesSize = 1 << 20
 // concurrent use.
 type frames struct {
 	mu    sync.RWMutex
-	as    *postings // the statuses in texts are from this board
+	as    *status.Table // the statuses in texts are from this board
 	texts map[*schema.Object][]byte
 	size  int
 }
 
 // of returns an object with its status on board. The text is shared: do not change
 // it.
-func (f *frames) of(board *postings, o *schema.Object) []byte {
+func (f *frames) of(board *status.Table, o *schema.Object) []byte {
 	f.mu.RLock()
 	text, known := f.texts[o], f.as == board
 	f.mu.RUnlock()
 	if known && text != nil {
 		return text
 	}
-	_, status := board.status(o)
+	_, status := board.Of(o)
 	text = withStatus(o, status)
 	f.keep(board, o, text)
 	return text
 }
 
-func (f *frames) keep(board *postings, o *schema.Object, text []byte) {
+func (f *frames) keep(board *status.Table, o *schema.Object, text []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.as != board || f.size+len(text) > framesSize {

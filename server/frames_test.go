@@ -4,18 +4,27 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/status"
 )
 
 // TestFrames checks that an object is encoded once for each state of the statuses,
 // and that the cache is bounded.
 func TestFrames(t *testing.T) {
 	var f frames
-	before, after := &postings{revision: 1}, &postings{revision: 2}
+	tableOf := func(revision int64) *status.Table {
+		board, _ := status.New(status.Options{Log: slog.New(slog.DiscardHandler), Statuses: func(*discovery.ObjectStatuses) *discovery.ObjectStatuses {
+			return &discovery.ObjectStatuses{Revision: revision}
+		}})
+		return board.Recent()
+	}
+	before, after := tableOf(1), tableOf(2)
 	kind, _ := schema.KindByName("RouteRule")
 	object := func(name string, size int) *schema.Object {
 		spec, err := json.Marshal(map[string]any{"note": string(bytes.Repeat([]byte("x"), size))})
@@ -33,9 +42,9 @@ func TestFrames(t *testing.T) {
 	if again := f.of(before, o); &again[0] != &first[0] {
 		t.Error("put together twice")
 	}
-	for board, text := range map[*postings][]byte{before: f.of(before, o), after: f.of(after, o)} {
-		if _, status := board.status(o); !bytes.Equal(text, withStatus(o, status)) {
-			t.Errorf("by the board of %d: %s", board.revision, text)
+	for board, text := range map[*status.Table][]byte{before: f.of(before, o), after: f.of(after, o)} {
+		if _, of := board.Of(o); !bytes.Equal(text, withStatus(o, of)) {
+			t.Errorf("by the board of %d: %s", board.Revision(), text)
 		}
 	}
 	for i := range 100 {

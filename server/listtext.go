@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/status"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
@@ -25,8 +26,8 @@ type listText struct {
 
 const listTail = "]}"
 
-func newListText(head string, meta metav1.ListMeta, items []*schema.Object, board *postings) *listText {
-	return &listText{head: head, revision: meta.ResourceVersion, items: items, statuses: board.textsOf(items)}
+func newListText(head string, meta metav1.ListMeta, items []*schema.Object, board *status.Table) *listText {
+	return &listText{head: head, revision: meta.ResourceVersion, items: items, statuses: board.Texts(items)}
 }
 
 func (k *resource) listHead(meta metav1.ListMeta) (string, error) {
@@ -74,7 +75,7 @@ func (k *resource) answerAgain(w http.ResponseWriter, r *http.Request) (answered
 	if err != nil {
 		return false, err
 	}
-	kept, done := k.kept.still(name, k.board().stateOf(strconv.FormatInt(newest, 10)))
+	kept, done := k.kept.still(name, stateOf(k.board(), strconv.FormatInt(newest, 10)))
 	defer done()
 	if kept == nil {
 		return false, nil
@@ -95,7 +96,7 @@ func (k *resource) writeListJSON(w http.ResponseWriter, r *http.Request, meta me
 	// Only one client asks for a page after the first.
 	if isRead(r) && len(items) >= keptListFrom && !queryOf(r).Has("continue") {
 		name := listNameOf(r, takesPacked(w))
-		kept, done := k.kept.text(r.Context(), name, board.stateOf(meta.ResourceVersion), compose)
+		kept, done := k.kept.text(r.Context(), name, stateOf(board, meta.ResourceVersion), compose)
 		defer done()
 		if kept != nil {
 			writeKept(w, r, kept, name.gzip)

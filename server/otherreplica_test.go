@@ -18,11 +18,11 @@ import (
 // not answer.
 func pair(t *testing.T) (here, far *world, known *register) {
 	mem := memory.New()
-	far = replica(t, mem)
+	far = startReplica(t, mem)
 	broken := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(broken.Close)
 	known = &register{others: map[string]string{"far": far.url, "broken": broken.URL}}
-	here = replica(t, mem, func(o *server.Options) { o.Peers = known })
+	here = startReplica(t, mem, func(o *server.Options) { o.Peers = known })
 	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
 	far.want(http.StatusOK, "GET", "/debug/problems", "")
 	return here, far, known

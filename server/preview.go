@@ -12,6 +12,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -101,9 +102,9 @@ func (s *Server) previewOfOthers(w http.ResponseWriter, r *http.Request, body []
 	ctx, cancel := context.WithTimeout(r.Context(), previewTimeout)
 	defer cancel()
 	var mu sync.Mutex
-	return s.askOthers(ctx, w, "proxies", func(of Replica) error {
+	return s.askOthers(ctx, w, "proxies", func(of replica.Replica) error {
 		var found discovery.Preview
-		err := postPeer(ctx, of, []string{previewPath}, withoutAPI(queryOf(r)), body, media, &found)
+		err := replica.Post(ctx, of, []string{previewPath}, withoutAPI(queryOf(r)), body, media, &found)
 		if err == nil {
 			mu.Lock()
 			defer mu.Unlock()

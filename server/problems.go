@@ -13,6 +13,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -91,12 +92,12 @@ func asksV1(q url.Values) (bool, error) {
 }
 
 func (s *Server) problemsOfOthers(w http.ResponseWriter, r *http.Request, q url.Values) (all diag.List) {
-	ctx, cancel := context.WithTimeout(r.Context(), publishTimeout+peerTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), publishTimeout+replica.Timeout)
 	defer cancel()
 	var mu sync.Mutex
-	s.askOthers(ctx, w, "problems", func(of Replica) error {
+	s.askOthers(ctx, w, "problems", func(of replica.Replica) error {
 		var found reported
-		_, err := askPeer(ctx, of, []string{problemsPath}, withoutAPI(q), "", &found)
+		_, err := replica.Ask(ctx, of, []string{problemsPath}, withoutAPI(q), "", &found)
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, found.Problems...)

@@ -21,11 +21,11 @@ import (
 // followed is a server whose proxies follow the written objects.
 func followed(t *testing.T) *world {
 	t.Helper()
-	return replica(t, memory.New())
+	return startReplica(t, memory.New())
 }
 
-// replica returns one of several replicas over a store.
-func replica(t *testing.T, mem *memory.Store, change ...func(*server.Options)) *world {
+// startReplica returns one of several replicas over a store.
+func startReplica(t *testing.T, mem *memory.Store, change ...func(*server.Options)) *world {
 	t.Helper()
 	view := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
 	return replicaOf(t, mem, view, discovery.Options{Source: view, CheckPatience: time.Minute}, change...)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
@@ -105,11 +106,11 @@ func objectParam(q url.Values) ([]diag.Ref, error) {
 
 // proxiesOfOthers asks all other replicas at once.
 func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, node, object string) []proxy {
-	ctx, cancel := context.WithTimeout(r.Context(), peerTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), replica.Timeout)
 	defer cancel()
 	var mu sync.Mutex
 	var all []proxy
-	s.askOthers(ctx, w, "proxies", func(of Replica) error {
+	s.askOthers(ctx, w, "proxies", func(of replica.Replica) error {
 		found, err := proxiesAt(ctx, of, node, object)
 		mu.Lock()
 		defer mu.Unlock()
@@ -121,7 +122,7 @@ func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, node, o
 
 // proxiesAt returns the proxies that a replica knows, of one node or, if node is
 // "", of all.
-func proxiesAt(ctx context.Context, of Replica, node, object string) (found []proxy, err error) {
+func proxiesAt(ctx context.Context, of replica.Replica, node, object string) (found []proxy, err error) {
 	path, q := []string{proxiesPath}, url.Values{}
 	if node != "" {
 		path = append(path, url.PathEscape(node))
@@ -129,8 +130,8 @@ func proxiesAt(ctx context.Context, of Replica, node, object string) (found []pr
 	if object != "" {
 		q.Set("object", object)
 	}
-	_, err = askPeer(ctx, of, path, q, "", &found)
-	if e, ok := errors.AsType[*peerError](err); ok && node != "" && e.isWithout(node) {
+	_, err = replica.Ask(ctx, of, path, q, "", &found)
+	if e, ok := errors.AsType[*replica.Error](err); ok && node != "" && e.IsWithout(node) {
 		return nil, nil
 	}
 	return found, err

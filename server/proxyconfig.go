@@ -18,6 +18,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/explain"
+	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -97,10 +98,10 @@ func (s *Server) saidElsewhere(w http.ResponseWriter, r *http.Request, node stri
 	if at.URL == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), publishTimeout+peerTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), publishTimeout+replica.Timeout)
 	defer cancel()
 	var said json.RawMessage
-	if _, err := askPeer(ctx, at, []string{r.URL.EscapedPath()}, queryOf(r), "", &said); err != nil {
+	if _, err := replica.Ask(ctx, at, []string{r.URL.EscapedPath()}, queryOf(r), "", &said); err != nil {
 		s.opts.Log.Warn("a replica does not tell what its proxy is told", "replica", at.Name, "url", at.URL, "node", node, "error", err)
 		addWarning(w, fmt.Sprintf("the proxy is connected to replica %s, which does not answer: this is what another one would be told that calls itself so and says no more", at.Name))
 		return nil
@@ -109,12 +110,12 @@ func (s *Server) saidElsewhere(w http.ResponseWriter, r *http.Request, node stri
 }
 
 // replicaOf returns the other replica that a proxy connected to last, if any.
-func (s *Server) replicaOf(w http.ResponseWriter, r *http.Request, node string) (at Replica) {
-	ctx, cancel := context.WithTimeout(r.Context(), peerTimeout)
+func (s *Server) replicaOf(w http.ResponseWriter, r *http.Request, node string) (at replica.Replica) {
+	ctx, cancel := context.WithTimeout(r.Context(), replica.Timeout)
 	defer cancel()
 	var mu sync.Mutex
 	var since time.Time
-	s.askOthers(ctx, w, "proxies", func(other Replica) error {
+	s.askOthers(ctx, w, "proxies", func(other replica.Replica) error {
 		found, err := proxiesAt(ctx, other, node, "")
 		mu.Lock()
 		defer mu.Unlock()

@@ -19,14 +19,14 @@ import (
 func TestProgrammedAfterARestart(t *testing.T) {
 	outside.Slow(t)
 	mem := memory.New()
-	old := replica(t, mem)
+	old := startReplica(t, mem)
 	made := old.create("split")
 	old.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
 	old.watch("&statusEvents=true").until(made.Metadata.ResourceVersion, "NoProxies")
 
 	untilAfter(t, time.Now().Truncate(time.Second))
-	far := replica(t, mem, func(o *server.Options) { o.ProxyReturn = time.Hour })
-	here := replica(t, mem, func(o *server.Options) { o.Peers = &register{others: map[string]string{"far": far.url}} })
+	far := startReplica(t, mem, func(o *server.Options) { o.ProxyReturn = time.Hour })
+	here := startReplica(t, mem, func(o *server.Options) { o.Peers = &register{others: map[string]string{"far": far.url}} })
 	for _, w := range []*world{far, here} {
 		seen := w.watch("&statusEvents=true")
 		s := seen.until(made.Metadata.ResourceVersion, "NoProxiesYet")
@@ -54,7 +54,7 @@ func untilAfter(t *testing.T, second time.Time) {
 // TestProgrammedInANewMesh checks that a replica which starts with an empty mesh
 // waits for no proxies.
 func TestProgrammedInANewMesh(t *testing.T) {
-	w := replica(t, memory.New(), func(o *server.Options) { o.ProxyReturn = time.Hour })
+	w := startReplica(t, memory.New(), func(o *server.Options) { o.ProxyReturn = time.Hour })
 	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
 	made := w.create("split")
 	w.watch("&statusEvents=true").until(made.Metadata.ResourceVersion, "NoProxies")

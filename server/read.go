@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
@@ -28,7 +27,7 @@ func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if fresh && k.statuses != nil {
-		k.statuses.after(r.Context(), time.Now())
+		k.statuses.Refresh(r.Context())
 	}
 	ctx, cancel := k.waiting(r.Context(), atLeast)
 	defer cancel()

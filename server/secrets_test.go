@@ -30,7 +30,7 @@ const bound = `{"apiVersion":"networking.istio.io/v1","kind":"VirtualService","m
 // TestNobodyReadsAKeyBack searches every output of every request for a key.
 func TestNobodyReadsAKeyBack(t *testing.T) {
 	outside.Slow(t)
-	w := replica(t, memory.New())
+	w := startReplica(t, memory.New())
 	authority := selfsigned.NewAuthority(t, t.TempDir())
 	certificate, key := authority.PEM(t, "a.example")
 	newCertificate, newKey := authority.PEM(t, "b.example")
@@ -190,7 +190,7 @@ func (w *world) private() *world {
 // nothing else changes. Over the socket it receives the key, and the conditions
 // clear.
 func TestKeysWithheldFromPolls(t *testing.T) {
-	w := replica(t, memory.New())
+	w := startReplica(t, memory.New())
 	authority := selfsigned.NewAuthority(t, t.TempDir())
 	certificate, key := authority.PEM(t, "a.example")
 	create := func(path, text string) { w.want(http.StatusCreated, "POST", path, text, asJSON) }

@@ -45,10 +45,8 @@
 //
 // Statuses and proxies:
 //
-//	status.go, standings.go       status of objects, statuses of this replica for others
-//	lookout.go, wordings.go       shared status snapshots, interned statuses
-//	proxyreturn.go                proxies that may reconnect after a start
-//	peers.go, peerstandings.go    requests to other replicas, their statuses
+//	status.go, standings.go       status of objects, report to other replicas (package status)
+//	peers.go                      requests to other replicas (package replica)
 //	problems.go, references.go    /debug/problems, references between objects
 //	proxies.go                    proxies of all replicas
 //	proxyconfig.go, proxyroute.go configuration of a proxy, its handling of a request
@@ -87,7 +85,9 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/admission"
+	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/server/rest"
+	"github.com/pilot-api/pilot-api/server/status"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -106,7 +106,7 @@ type Options struct {
 	// has no discovery paths.
 	Discovery *discovery.Publisher
 	// Peers are the other replicas; nil if there are none.
-	Peers Peers
+	Peers replica.Peers
 	// Ready are the checks of /readyz, run in this order.
 	Ready []Check
 	// Registry collects the server's metrics, and /metrics shows it. If it is nil, the
@@ -206,8 +206,8 @@ type Server struct {
 	writeMemory *writeMemory
 	largeReads  *largeReads
 	pacer       *pacer
-	statuses    *statusBoard // nil without discovery
-	own         *ownStandings
+	statuses    *status.Board // nil without discovery
+	reporter    *status.Reporter
 
 	stopping chan struct{} // closed when watches must end
 	stop     func()
@@ -232,10 +232,10 @@ func New(opts Options) *Server {
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if opts.Discovery != nil {
 		s.opts.Store = acknowledging{opts.Store, opts.Discovery}
-		standings := newStandings(opts.Discovery.ObjectStatuses, opts.Log)
-		back := newProxyReturn(opts.ProxyReturn)
-		s.own = &ownStandings{lookout: standings, back: back}
-		s.statuses = newStatusBoard(standings, back, newPeerBoard(opts.Peers, opts.Log), opts.Log)
+		s.statuses, s.reporter = status.New(status.Options{
+			Statuses: opts.Discovery.ObjectStatuses, Peers: opts.Peers, ReportPath: standingsPath,
+			ProxyReturn: opts.ProxyReturn, Log: opts.Log,
+		})
 	}
 	s.router = s.routes()
 	return s

@@ -15,6 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
@@ -28,12 +29,12 @@ type register struct {
 
 func (r *register) Self() string { return "here" }
 
-func (r *register) Others(context.Context) ([]server.Replica, error) {
+func (r *register) Others(context.Context) ([]replica.Replica, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var all []server.Replica
+	var all []replica.Replica
 	for name, at := range r.others {
-		all = append(all, server.Replica{Name: name, URL: at, Missing: r.missing[name]})
+		all = append(all, replica.Replica{Name: name, URL: at, Missing: r.missing[name]})
 	}
 	return all, nil
 }
@@ -54,7 +55,7 @@ func (r *register) leave(name string) {
 // replica, the other's proxy, and a watch of rules with their statuses.
 func oneProxyEach(t *testing.T, mem *memory.Store, known *register, far *world) (here *world, there *simulated.Proxy, seen *watching) {
 	t.Helper()
-	here = replica(t, mem, func(o *server.Options) { o.Peers = known })
+	here = startReplica(t, mem, func(o *server.Options) { o.Peers = known })
 	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
 	for _, w := range []*world{here, far} {
 		w.want(http.StatusOK, "GET", "/debug/problems", "")
@@ -70,7 +71,7 @@ func oneProxyEach(t *testing.T, mem *memory.Store, known *register, far *world) 
 func TestStatusOfAllReplicas(t *testing.T) {
 	outside.Slow(t)
 	mem := memory.New()
-	far := replica(t, mem)
+	far := startReplica(t, mem)
 	silent := httptest.NewServer(http.NotFoundHandler())
 	defer silent.Close()
 	known := &register{others: map[string]string{"far": far.url}}
@@ -134,7 +135,7 @@ func TestStandingsAreForReplicas(t *testing.T) {
 // that does not answer.
 func TestOneProxyOfAllReplicas(t *testing.T) {
 	mem := memory.New()
-	far, further := replica(t, mem), replica(t, mem)
+	far, further := startReplica(t, mem), startReplica(t, mem)
 	asked := make(chan string, 10)
 	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.URL.Path
@@ -142,7 +143,7 @@ func TestOneProxyOfAllReplicas(t *testing.T) {
 	}))
 	defer between.Close()
 	known := &register{others: map[string]string{"far": between.URL, "further": further.url}}
-	here := replica(t, mem, func(o *server.Options) { o.Peers = known })
+	here := startReplica(t, mem, func(o *server.Options) { o.Peers = known })
 	for _, w := range []*world{here, far, further} {
 		w.want(http.StatusOK, "GET", "/debug/problems?local=true", "")
 	}
@@ -173,8 +174,8 @@ func TestOneProxyOfAllReplicas(t *testing.T) {
 func TestFreshStatus(t *testing.T) {
 	outside.Slow(t)
 	mem := memory.New()
-	far := replica(t, mem)
-	here := replica(t, mem, func(o *server.Options) { o.Peers = &register{others: map[string]string{"far": far.url}} })
+	far := startReplica(t, mem)
+	here := startReplica(t, mem, func(o *server.Options) { o.Peers = &register{others: map[string]string{"far": far.url}} })
 	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
 	here.create("split")
 	for _, w := range []*world{here, far} {
@@ -201,7 +202,7 @@ func TestFreshStatus(t *testing.T) {
 func TestMissingReplica(t *testing.T) {
 	outside.Slow(t)
 	mem := memory.New()
-	far := replica(t, mem)
+	far := startReplica(t, mem)
 	since := time.Date(2026, 3, 4, 5, 6, 7, 0, time.Local)
 	known := &register{others: map[string]string{"far": far.url}, missing: map[string]time.Time{"far": since}}
 	here, there, seen := oneProxyEach(t, mem, known, far)
@@ -243,7 +244,7 @@ func TestAnotherReplicaAnswers(t *testing.T) {
 	outside.Slow(t)
 	mem := memory.New()
 	known := &register{others: map[string]string{}}
-	here := replica(t, mem, func(o *server.Options) { o.Peers = known })
+	here := startReplica(t, mem, func(o *server.Options) { o.Peers = known })
 	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
 	here.want(http.StatusOK, "GET", "/debug/problems", "")
 	one := here.connect(1)

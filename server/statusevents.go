@@ -18,11 +18,11 @@ func (s *stream) followStatuses() (news <-chan struct{}, done func()) {
 	if board == nil || !s.statuses {
 		return nil, func() {}
 	}
-	done = board.watch()
+	done = board.Watch()
 	if s.after > 0 && s.events.format != wire.Table {
 		return alreadyClosed, done
 	}
-	_, s.posted, news = board.since(^uint64(0))
+	_, s.posted, news = board.Since(^uint64(0))
 	return news, done
 }
 
@@ -37,7 +37,7 @@ var alreadyClosed = func() chan struct{} {
 // position follows. writeStatuses skips an object that is newer than what was
 // written, whose own event will follow.
 func (s *stream) writeStatuses(ctx context.Context) (news <-chan struct{}, err error) {
-	keys, posted, news := s.k.statuses.since(s.posted)
+	keys, posted, news := s.k.statuses.Since(s.posted)
 	s.posted = posted
 	wrote := false
 	for _, key := range keys {

@@ -72,7 +72,7 @@ func (k *resource) columns() []metav1.TableColumnDefinition {
 func (k *resource) newRow(o *schema.Object, now time.Time, include metav1.IncludeObjectPolicy) metav1.TableRow {
 	cells := schema.TableCells(o, now)
 	if k.statuses != nil {
-		status, _ := k.statuses.of(o)
+		status, _ := k.statuses.Recent().Of(o)
 		cells = schema.BeforeAge[any](cells, status.Summary())
 	}
 	for i, cell := range cells {

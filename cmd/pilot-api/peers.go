@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
@@ -21,15 +21,15 @@ type peers struct{ *etcd.Replicas }
 func (p peers) Self() string { return p.Replicas.Self().Name }
 
 // Others returns all replicas except this one.
-func (p peers) Others(ctx context.Context) ([]server.Replica, error) {
+func (p peers) Others(ctx context.Context) ([]replica.Replica, error) {
 	all, err := p.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var others []server.Replica
+	var others []replica.Replica
 	for _, r := range all {
 		if r.Name != p.Self() {
-			others = append(others, server.Replica{Name: r.Name, URL: r.URL, Missing: r.Missing})
+			others = append(others, replica.Replica{Name: r.Name, URL: r.URL, Missing: r.Missing})
 		}
 	}
 	return others, nil
@@ -38,13 +38,13 @@ func (p peers) Others(ctx context.Context) ([]server.Replica, error) {
 // alone is the name of a server that shares its store with no other.
 type alone string
 
-func (a alone) Self() string                                   { return string(a) }
-func (alone) Others(context.Context) ([]server.Replica, error) { return nil, nil }
-func (alone) CutOff() (since time.Time, is bool)               { return }
+func (a alone) Self() string                                    { return string(a) }
+func (alone) Others(context.Context) ([]replica.Replica, error) { return nil, nil }
+func (alone) CutOff() (since time.Time, is bool)                { return }
 
 // replicas returns this replica's peers, and a function that keeps this replica
 // registered until its context ends.
-func (b backend) replicas(o options, self etcd.Replica, reg prometheus.Registerer, log *slog.Logger) (server.Peers, func(context.Context) error) {
+func (b backend) replicas(o options, self etcd.Replica, reg prometheus.Registerer, log *slog.Logger) (replica.Peers, func(context.Context) error) {
 	if b.embedded != nil {
 		return alone(self.Name), func(context.Context) error { return nil }
 	}

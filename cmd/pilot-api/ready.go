@@ -9,6 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
@@ -25,7 +26,7 @@ const (
 
 // readiness returns the checks of /readyz in the order in which the parts start. The
 // checks read states that are tracked anyway, so probes cost nothing.
-func readiness(b backend, lag *cache.Probe, proxies *discovery.Publisher, others server.Peers) []server.Check {
+func readiness(b backend, lag *cache.Probe, proxies *discovery.Publisher, others replica.Peers) []server.Check {
 	check := func(name string, f func() error) server.Check {
 		return server.Check{Name: name, Run: func(context.Context) error { return f() }}
 	}
@@ -86,7 +87,7 @@ func isSound(alarms *etcd.Alarms) error {
 
 // isRegistered reports a replica that is missing from the register. The store itself
 // may still answer.
-func isRegistered(p server.Peers) error {
+func isRegistered(p replica.Peers) error {
 	if since, is := p.CutOff(); is {
 		return server.Degraded("not in the register of replicas since " + since.Format(time.TimeOnly) + ": the others do not count its proxies")
 	}

@@ -1,4 +1,4 @@
-package server
+package status
 
 import (
 	"context"
@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/discovery"
-	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/replica"
 )
 
 // membersAge is the age up to which the list of replicas is used, unless the caller
@@ -23,13 +22,13 @@ const (
 	membersLost = 5 * time.Second
 )
 
-// peerBoard has the statuses that the other replicas report for their proxies. It
+// peerReports has the statuses that the other replicas report for their proxies. It
 // queries them when a caller looks at it, and does not wait for a replica that has
 // just failed to answer.
-type peerBoard struct {
-	peers Peers
+type peerReports struct {
+	peers replica.Peers
 	log   *slog.Logger
-	ask   func(ctx context.Context, of Replica, age time.Duration, etag string) (*standings, string, error)
+	ask   func(ctx context.Context, of replica.Replica, age time.Duration, etag string) (*Report, string, error)
 
 	mu       sync.Mutex
 	register inquiry
@@ -39,13 +38,13 @@ type peerBoard struct {
 // peer is another replica.
 type peer struct {
 	inquiry
-	Replica
+	replica.Replica
 
 	answered time.Time
 	etag     string
 	revision int64
 	awaiting bool
-	of       map[diag.Ref]standing
+	of       map[diag.Ref]objectReport
 }
 
 // inquiry is a query that is repeated, one at a time.
@@ -67,21 +66,21 @@ type peerView struct {
 	awaited []string // replicas whose proxies may be on their way back, as text for people
 }
 
-func newPeerBoard(peers Peers, log *slog.Logger) *peerBoard {
-	return &peerBoard{peers: peers, log: log, ask: standingsAt, known: map[string]*peer{}}
+func newPeerReports(opts Options) *peerReports {
+	return &peerReports{peers: opts.Peers, log: opts.Log, ask: reportsAt(opts.ReportPath), known: map[string]*peer{}}
 }
 
 // look returns the state of the others after a time. If the caller wants the
 // current state, look waits for it and lists the replicas that have not reported
 // it. Otherwise a report of a moment ago will do.
-func (b *peerBoard) look(after time.Time) peerView {
-	if b == nil || b.peers == nil {
+func (b *peerReports) look(after time.Time) peerView {
+	if b.peers == nil {
 		return peerView{}
 	}
 	now := time.Now()
-	patience, listed, said := statusAge, now.Add(-membersAge), time.Time{}
-	if now.Sub(after) < statusAge {
-		patience, listed, said = peerTimeout, after, after
+	patience, listed, said := Age, now.Add(-membersAge), time.Time{}
+	if now.Sub(after) < Age {
+		patience, listed, said = replica.Timeout, after, after
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -99,7 +98,7 @@ func (b *peerBoard) look(after time.Time) peerView {
 // await waits for a peer's answer that is not older than after. It sends a query
 // unless such an answer is known or on its way. The answer to a new query counts as
 // of asOf, which is not before after.
-func (b *peerBoard) await(ctx context.Context, of *inquiry, after, asOf time.Time, ask func(context.Context) error) {
+func (b *peerReports) await(ctx context.Context, of *inquiry, after, asOf time.Time, ask func(context.Context) error) {
 	for {
 		b.mu.Lock()
 		if !of.asOf.Before(after) {
@@ -129,8 +128,8 @@ func (b *peerBoard) await(ctx context.Context, of *inquiry, after, asOf time.Tim
 }
 
 // put sends a query that continues even if its caller has given up.
-func (b *peerBoard) put(of *inquiry, q *question, ask func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.Background(), peerTimeout)
+func (b *peerReports) put(of *inquiry, q *question, ask func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), replica.Timeout)
 	defer cancel()
 	err := ask(ctx)
 	b.mu.Lock()
@@ -144,7 +143,7 @@ func (b *peerBoard) put(of *inquiry, q *question, ask func(context.Context) erro
 	of.asOf, of.failed = q.asOf, time.Time{}
 }
 
-func (b *peerBoard) readMembers(ctx context.Context) error {
+func (b *peerReports) readMembers(ctx context.Context) error {
 	others, err := b.peers.Others(ctx)
 	if err != nil {
 		b.log.Warn("the other replicas are not known", "error", err)
@@ -164,13 +163,13 @@ func (b *peerBoard) readMembers(ctx context.Context) error {
 	return nil
 }
 
-func (b *peerBoard) members() []*peer {
+func (b *peerReports) members() []*peer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Collect(maps.Values(b.known))
 }
 
-func (b *peerBoard) askOne(ctx context.Context, p *peer, age time.Duration) error {
+func (b *peerReports) askOne(ctx context.Context, p *peer, age time.Duration) error {
 	b.mu.Lock()
 	etag, of := p.etag, p.Replica
 	b.mu.Unlock()
@@ -185,7 +184,7 @@ func (b *peerBoard) askOne(ctx context.Context, p *peer, age time.Duration) erro
 	if said == nil {
 		return nil
 	}
-	p.etag, p.revision, p.awaiting, p.of = newer, said.Revision, said.Awaiting, make(map[diag.Ref]standing, len(said.Objects))
+	p.etag, p.revision, p.awaiting, p.of = newer, said.Revision, said.Awaiting, make(map[diag.Ref]objectReport, len(said.Objects))
 	for _, s := range said.Objects {
 		p.of[s.Object] = s
 	}
@@ -194,7 +193,7 @@ func (b *peerBoard) askOne(ctx context.Context, p *peer, age time.Duration) erro
 
 // view returns the present state. Its silent replicas are those that have not
 // answered for a while, or whose last answer is older than after.
-func (b *peerBoard) view(after time.Time) peerView {
+func (b *peerReports) view(after time.Time) peerView {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var v peerView
@@ -206,8 +205,8 @@ func (b *peerBoard) view(after time.Time) peerView {
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.known)) {
 		p := b.known[name]
-		if p.asOf.Before(after) || time.Since(p.answered) > peerTimeout {
-			v.silent = append(v.silent, p.silence()+", its proxies are missing")
+		if p.asOf.Before(after) || time.Since(p.answered) > replica.Timeout {
+			v.silent = append(v.silent, p.Silence()+", its proxies are missing")
 			continue
 		}
 		v.told = append(v.told, *p)
@@ -218,15 +217,17 @@ func (b *peerBoard) view(after time.Time) peerView {
 	return v
 }
 
-// standingsAt asks a replica for its statuses of at most an age. It returns nil if
-// nothing has changed.
-func standingsAt(ctx context.Context, of Replica, age time.Duration, etag string) (*standings, string, error) {
-	var said standings
-	newer, err := askPeer(ctx, of, []string{standingsPath}, url.Values{"maxAge": {max(age, 0).String()}}, etag, &said)
-	if err != nil || newer == etag {
-		return nil, etag, err
+// reportsAt asks replicas for their reports of at most an age at a path. The result is nil
+// if nothing has changed.
+func reportsAt(path string) func(ctx context.Context, of replica.Replica, age time.Duration, etag string) (*Report, string, error) {
+	return func(ctx context.Context, of replica.Replica, age time.Duration, etag string) (*Report, string, error) {
+		var said Report
+		newer, err := replica.Ask(ctx, of, []string{path}, url.Values{"maxAge": {max(age, 0).String()}}, etag, &said)
+		if err != nil || newer == etag {
+			return nil, etag, err
+		}
+		return &said, newer, nil
 	}
-	return &said, newer, nil
 }
 
 // lag describes a replica that has not published a revision.
@@ -236,37 +237,4 @@ func (p peer) lag() string {
 		text += ", and cut off from the store since " + p.Missing.Format(time.TimeOnly)
 	}
 	return text
-}
-
-// fleetStanding is the status of an object on the proxies of all replicas.
-type fleetStanding struct {
-	discovery.ObjectStatus
-	behind  []string // replicas that have not published it yet
-	silent  []string // what is missing
-	awaited []string // replicas whose proxies may be on their way back
-}
-
-func (s fleetStanding) programmed() schema.Programmed {
-	return schema.Programmed{Proxies: s.Proxies, Running: s.Running}
-}
-
-// isPlain reports whether there is nothing to report but numbers of proxies.
-func (s fleetStanding) isPlain() bool {
-	return len(s.Problems)+len(s.Refusals)+len(s.behind)+len(s.silent)+len(s.awaited) == 0
-}
-
-// add puts what the others say of an object of a revision to what is known here.
-func (v peerView) add(own discovery.ObjectStatus, ref diag.Ref, revision int64) fleetStanding {
-	out := fleetStanding{ObjectStatus: own, silent: v.silent, awaited: v.awaited}
-	for _, p := range v.told {
-		s := p.of[ref]
-		out.Proxies += s.Proxies
-		if p.revision < revision {
-			out.behind = append(out.behind, p.lag())
-			continue
-		}
-		out.Running += s.Running
-		out.Refusals = slices.Concat(out.Refusals, s.Refusals)
-	}
-	return out
 }

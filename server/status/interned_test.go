@@ -1,4 +1,4 @@
-package server
+package status
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// TestWordingsAreShared checks that objects with equal statuses share one, and that
+// TestEqualStatusesAreShared checks that objects with equal statuses share one, and that
 // unused ones are dropped.
-func TestWordingsAreShared(t *testing.T) {
+func TestEqualStatusesAreShared(t *testing.T) {
 	kind, _ := schema.KindByName("RouteRule")
 	ruleOf := func(name string, generation int64) *schema.Object {
 		o, err := schema.New(kind, metav1.ObjectMeta{Name: name, Namespace: "default", Generation: generation}, []byte("{}"))
@@ -22,17 +22,17 @@ func TestWordingsAreShared(t *testing.T) {
 		return o.AtRevision(generation)
 	}
 	const objects = 500
-	board := &postings{wordings: &wordings{}}
+	board := newTable()
 	look := func(generation func(i int) int64) int {
-		standings := &discovery.ObjectStatuses{}
+		own := &discovery.ObjectStatuses{}
 		for i := range objects {
-			standings.Objects = append(standings.Objects, ruleOf(fmt.Sprint("rule-", i), generation(i)))
+			own.Objects = append(own.Objects, ruleOf(fmt.Sprint("rule-", i), generation(i)))
 		}
-		board = board.next(standings, peerView{})
-		distinct := map[*wording]bool{}
-		for _, o := range standings.Objects {
-			is := board.of[o.Key()]
-			distinct[is.wording] = true
+		board = board.next(own, peerView{})
+		distinct := map[*internedStatus]bool{}
+		for _, o := range own.Objects {
+			is := board.entries[o.Key()]
+			distinct[is.internedStatus] = true
 			if got, want := string(is.text), string(textOf(is.status)); got != want || is.status.Conditions[0].ObservedGeneration != o.Meta.Generation {
 				t.Fatalf("%s of generation %d has the status %s, its text is %s", o.Key(), o.Meta.Generation, want, got)
 			}
@@ -45,7 +45,7 @@ func TestWordingsAreShared(t *testing.T) {
 	for round := range int64(20) {
 		look(func(i int) int64 { return round*objects + int64(i) + 2 })
 	}
-	if n := len(board.wordings.known); n > 64+2*objects {
+	if n := len(board.interned.known); n > 64+2*objects {
 		t.Errorf("%d statuses are kept, for %d objects", n, objects)
 	}
 	if n := look(func(int) int64 { return 20_000 }); n != 1 {

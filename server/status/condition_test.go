@@ -1,4 +1,4 @@
-package server
+package status
 
 import (
 	"testing"
@@ -23,13 +23,13 @@ func TestConditionsOfEveryCode(t *testing.T) {
 			for _, severity := range []diag.Severity{diag.Warning, diag.Error} {
 				for _, proxies := range []int{0, 2} {
 					p := diag.Problem{Severity: severity, Reason: reason, Code: code, Message: "why"}
-					standing := fleetStanding{ObjectStatus: discovery.ObjectStatus{Proxies: proxies, Running: proxies, Problems: diag.List{p}}}
+					total := fleetStatus{ObjectStatus: discovery.ObjectStatus{Proxies: proxies, Running: proxies, Problems: diag.List{p}}}
 					m, _ := code.Message()
 					want := metav1.ConditionFalse
 					if m.Advice && severity == diag.Warning {
 						want = metav1.ConditionTrue
 					}
-					status := statusOfStanding(&schema.Object{}, standing)
+					status := statusOf(&schema.Object{}, total)
 					for _, kind := range []string{schema.ConditionAccepted, schema.ConditionProgrammed} {
 						if c := status.Condition(kind); c.Status != want {
 							t.Errorf("%s %s, %s, of %d proxies: %s is %s, want %s", code, reason, severity, proxies, kind, c.Status, want)

@@ -1,4 +1,4 @@
-package server
+package status
 
 import (
 	"bytes"
@@ -25,18 +25,16 @@ func TestProxyReturnEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log := slog.New(slog.DiscardHandler)
-		standings := newStandings(func(*discovery.ObjectStatuses) *discovery.ObjectStatuses {
+		began := time.Now()
+		b, own := New(Options{ProxyReturn: lasts, Log: slog.New(slog.DiscardHandler), Statuses: func(*discovery.ObjectStatuses) *discovery.ObjectStatuses {
 			return &discovery.ObjectStatuses{Revision: 1, Objects: []*schema.Object{o}}
-		}, log)
-		back := newProxyReturn(lasts)
-		b, own := newStatusBoard(standings, back, nil, log), &ownStandings{lookout: standings, back: back}
+		}})
 		reason := func() string {
-			status, _ := b.of(o)
+			status, _ := b.Recent().Of(o)
 			return status.Condition(schema.ConditionProgrammed).Reason
 		}
 		awaiting := func() bool {
-			text, _, err := own.told(t.Context(), statusAge)
+			text, _, err := own.Text(t.Context(), Age)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,17 +43,17 @@ func TestProxyReturnEnds(t *testing.T) {
 		if got := reason(); got != schema.ReasonNoProxiesYet || !awaiting() {
 			t.Errorf("after the start: %s, and proxies are awaited: %v", got, awaiting())
 		}
-		defer b.watch()()
-		_, version, changed := b.since(0)
+		defer b.Watch()()
+		_, version, changed := b.Since(0)
 		select {
 		case <-changed:
 		case <-time.After(2 * lasts):
 			t.Fatal("the status does not change")
 		}
-		if passed := time.Since(back.started); passed < lasts {
+		if passed := time.Since(began); passed < lasts {
 			t.Errorf("the status changed after %s", passed)
 		}
-		if keys, _, _ := b.since(version); len(keys) != 1 || keys[0] != o.Key() {
+		if keys, _, _ := b.Since(version); len(keys) != 1 || keys[0] != o.Key() {
 			t.Errorf("the status of %v has changed", keys)
 		}
 		if got := reason(); got != schema.ReasonNoProxies || awaiting() {

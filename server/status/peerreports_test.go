@@ -1,4 +1,4 @@
-package server
+package status
 
 import (
 	"context"
@@ -9,43 +9,45 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/pilot-api/pilot-api/server/replica"
 )
 
 // toldReplicas are a list of replicas, and replicas that answer what it defines.
 type toldReplicas struct {
-	answers map[string]func(age time.Duration) *standings
+	answers map[string]func(age time.Duration) *Report
 }
 
 func (toldReplicas) Self() string { return "here" }
 
 func (toldReplicas) CutOff() (time.Time, bool) { return time.Time{}, false }
 
-func (r toldReplicas) Others(context.Context) ([]Replica, error) {
+func (r toldReplicas) Others(context.Context) ([]replica.Replica, error) {
 	time.Sleep(time.Millisecond) // a request to the store
-	var others []Replica
+	var others []replica.Replica
 	for name := range maps.Keys(r.answers) {
-		others = append(others, Replica{Name: name})
+		others = append(others, replica.Replica{Name: name})
 	}
 	return others, nil
 }
 
-func (r toldReplicas) board() *peerBoard {
-	b := newPeerBoard(r, slog.New(slog.DiscardHandler))
-	b.ask = func(_ context.Context, of Replica, age time.Duration, _ string) (*standings, string, error) {
+func (r toldReplicas) board() *peerReports {
+	b := newPeerReports(Options{Peers: r, Log: slog.New(slog.DiscardHandler)})
+	b.ask = func(_ context.Context, of replica.Replica, age time.Duration, _ string) (*Report, string, error) {
 		return r.answers[of.Name](age), of.Name, nil
 	}
 	return b
 }
 
-func at(revision int64) func(time.Duration) *standings {
-	return func(time.Duration) *standings { return &standings{Revision: revision} }
+func at(revision int64) func(time.Duration) *Report {
+	return func(time.Duration) *Report { return &Report{Revision: revision} }
 }
 
 // lookAt has two kinds of looks: at the interval of watchers, and for a caller that
 // asks for the current state.
-var lookAt = map[string]func(b *peerBoard) peerView{
-	"recent": func(b *peerBoard) peerView { return b.look(time.Now().Add(-statusAge)) },
-	"fresh":  func(b *peerBoard) peerView { return b.look(time.Now()) },
+var lookAt = map[string]func(b *peerReports) peerView{
+	"recent": func(b *peerReports) peerView { return b.look(time.Now().Add(-Age)) },
+	"fresh":  func(b *peerReports) peerView { return b.look(time.Now()) },
 }
 
 // TestAfterIdleness checks that the first caller after a while gets the current
@@ -55,7 +57,7 @@ func TestAfterIdleness(t *testing.T) {
 		for _, idle := range []time.Duration{2 * time.Second, time.Minute} {
 			t.Run(name+" "+idle.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					all := toldReplicas{map[string]func(time.Duration) *standings{}}
+					all := toldReplicas{map[string]func(time.Duration) *Report{}}
 					b := all.board()
 					if v := look(b); len(v.silent)+len(v.told) > 0 {
 						t.Fatalf("all alone: %+v", v)
@@ -80,11 +82,11 @@ func TestAfterIdleness(t *testing.T) {
 func TestFreshIsNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var slow atomic.Int64
-		slow.Store(int64(3 * statusAge))
+		slow.Store(int64(3 * Age))
 		var asked []time.Duration
-		all := toldReplicas{map[string]func(time.Duration) *standings{"far": func(age time.Duration) *standings {
+		all := toldReplicas{map[string]func(time.Duration) *Report{"far": func(age time.Duration) *Report {
 			asked = append(asked, age)
-			said := &standings{Revision: int64(len(asked))}
+			said := &Report{Revision: int64(len(asked))}
 			time.Sleep(time.Duration(slow.Load()))
 			return said
 		}}}

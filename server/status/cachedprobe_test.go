@@ -1,4 +1,4 @@
-package server
+package status
 
 import (
 	"bytes"
@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// counting returns a lookout that counts its probes.
-func counting(log *slog.Logger, during func(count int)) *lookout[int] {
+// counting returns a cachedProbe that counts its probes.
+func counting(log *slog.Logger, during func(count int)) *cachedProbe[int] {
 	first := 0
-	return newLookout("numbers", log, &first, func(before *int, _ time.Time) (*int, time.Duration) {
+	return newCachedProbe("numbers", log, &first, func(before *int, _ time.Time) (*int, time.Duration) {
 		next := *before + 1
 		during(next)
 		return &next, 0
@@ -33,7 +33,7 @@ func TestNobodyWaitsForALook(t *testing.T) {
 		if got := *l.recent(); got != 1 {
 			t.Fatalf("the first look found %d", got)
 		}
-		time.Sleep(statusAge)
+		time.Sleep(Age)
 		go l.recent()
 		synctest.Wait()
 		if got := *l.recent(); got != 1 {
@@ -41,7 +41,7 @@ func TestNobodyWaitsForALook(t *testing.T) {
 		}
 		var now, late int
 		go func() { now = *l.after(t.Context(), time.Now()) }()
-		time.Sleep(4 * statusAge)
+		time.Sleep(4 * Age)
 		go func() { late = *l.recent() }()
 		synctest.Wait()
 		if now != 0 || late != 0 {
@@ -86,7 +86,7 @@ func TestLookThatPanics(t *testing.T) {
 		l.recent()
 		broken = true
 		for range 3 {
-			time.Sleep(statusAge)
+			time.Sleep(Age)
 			if got := *l.recent(); got != 1 {
 				t.Errorf("found %d by a look that failed", got)
 			}
@@ -95,12 +95,12 @@ func TestLookThatPanics(t *testing.T) {
 			t.Errorf("told %d times:\n%s", told, log.String())
 		}
 		broken = false
-		time.Sleep(statusAge)
+		time.Sleep(Age)
 		if got := *l.recent(); got != 2 {
 			t.Errorf("healed it found %d", got)
 		}
 		broken = true
-		time.Sleep(statusAge)
+		time.Sleep(Age)
 		l.recent()
 		if told := strings.Count(log.String(), "a mistake"); told != 2 {
 			t.Errorf("the next mistake was told %d times", told-1)
@@ -112,22 +112,22 @@ func TestLookThatPanics(t *testing.T) {
 // replica. A caller that asks for the current state waits for it all the same. Time
 // spent waiting for others does not count.
 func TestLooksTakeATenth(t *testing.T) {
-	here := (*lookout[int]).recent
-	elsewhere := func(l *lookout[int]) *int { return l.within(context.Background(), statusAge) }
+	here := (*cachedProbe[int]).recent
+	elsewhere := func(l *cachedProbe[int]) *int { return l.within(context.Background(), Age) }
 	for name, of := range map[string]struct {
-		ask         func(*lookout[int]) *int
+		ask         func(*cachedProbe[int]) *int
 		waited      time.Duration
 		least, most int
 	}{"own work": {here, 0, 9, 11}, "waiting": {here, time.Second, 60, 100}, "for another replica": {elsewhere, 0, 9, 11}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				looks := 0
-				l := newLookout("numbers", slog.New(slog.DiscardHandler), &looks, func(*int, time.Time) (*int, time.Duration) {
+				l := newCachedProbe("numbers", slog.New(slog.DiscardHandler), &looks, func(*int, time.Time) (*int, time.Duration) {
 					time.Sleep(time.Second)
 					looks++
 					return &looks, of.waited
 				})
-				for begin := time.Now(); time.Since(begin) < 100*time.Second; time.Sleep(statusAge) {
+				for begin := time.Now(); time.Since(begin) < 100*time.Second; time.Sleep(Age) {
 					of.ask(l)
 				}
 				if looks < of.least || looks > of.most {

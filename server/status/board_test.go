@@ -1,4 +1,4 @@
-package server
+package status
 
 import (
 	"fmt"
@@ -20,32 +20,29 @@ import (
 func TestBoardLooksSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
-		log := slog.New(slog.DiscardHandler)
-		standings := newStandings(func(*discovery.ObjectStatuses) *discovery.ObjectStatuses {
+		b, own := New(Options{Log: slog.New(slog.DiscardHandler), Statuses: func(*discovery.ObjectStatuses) *discovery.ObjectStatuses {
 			looks.Add(1)
 			return &discovery.ObjectStatuses{}
-		}, log)
-		b := newStatusBoard(standings, proxyReturn{}, nil, log)
-		own := &ownStandings{lookout: standings}
+		}})
 		kind, _ := schema.KindByName("RouteRule")
 		o, err := schema.New(kind, metav1.ObjectMeta{Name: "a", Namespace: "default"}, []byte("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 1000 {
-			b.of(o)
-			if _, _, err := own.told(t.Context(), statusAge); err != nil {
+			b.Recent().Of(o)
+			if _, _, err := own.Text(t.Context(), Age); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if n := looks.Load(); n != 1 {
 			t.Errorf("asked often it looked %d times, want once", n)
 		}
-		first, second := b.watch(), b.watch()
+		first, second := b.Watch(), b.Watch()
 		for range 100 {
-			time.Sleep(statusAge / 10)
-			b.of(o)
-			if _, _, err := own.told(t.Context(), statusAge); err != nil {
+			time.Sleep(Age / 10)
+			b.Recent().Of(o)
+			if _, _, err := own.Text(t.Context(), Age); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -55,12 +52,12 @@ func TestBoardLooksSeldom(t *testing.T) {
 		first()
 		second()
 		before := looks.Load()
-		time.Sleep(10 * statusAge)
+		time.Sleep(10 * Age)
 		if n := looks.Load(); n != before {
 			t.Errorf("it looked %d times for nobody", n-before)
 		}
-		again := b.watch()
-		time.Sleep(3 * statusAge)
+		again := b.Watch()
+		time.Sleep(3 * Age)
 		if looks.Load() == before {
 			t.Error("it does not look for a new watcher")
 		}
@@ -72,16 +69,16 @@ func TestBoardLooksSeldom(t *testing.T) {
 // TestBoardKnowsWhatIsSo checks that a refresh which reuses the one before finds
 // the same as one from scratch, whatever other replicas reported meanwhile.
 func TestBoardKnowsWhatIsSo(t *testing.T) {
-	standings := manyStandings(t, 3)
+	own := manyObjects(t, 3)
 	views := []peerView{{}, {silent: []string{"replica b does not answer"}}, {awaited: []string{"a has just started"}}}
-	board := &postings{changed: make(chan struct{}), wordings: &wordings{}}
+	board := newTable()
 	for _, i := range []int{0, 0, 1, 1, 0, 2, 2, 0, 1, 2, 1, 0, 0} {
 		others := views[i]
-		board = board.next(standings, others)
-		for _, o := range standings.Objects {
+		board = board.next(own, others)
+		for _, o := range own.Objects {
 			ref := o.Key().Ref()
-			want := statusOfStanding(o, others.add(standings.Of(ref, o.Revision()), ref, o.Revision()))
-			if got := board.of[o.Key()].status; !sameStatus(got, want) {
+			want := statusOf(o, others.add(own.Of(ref, o.Revision()), ref, o.Revision()))
+			if got := board.entries[o.Key()].status; !sameStatus(got, want) {
 				t.Fatalf("%+v: it says %+v, want %+v", others, got, want)
 			}
 		}
@@ -92,19 +89,19 @@ func TestBoardKnowsWhatIsSo(t *testing.T) {
 // when its object changes, and has none from before the object was created.
 func TestConditionsAreOfTheObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		board := &postings{changed: make(chan struct{}), wordings: &wordings{}}
+		board := newTable()
 		since := func(resourceVersion string, created metav1.Time) time.Time {
-			standings := manyStandings(t, 1)
-			meta := standings.Objects[0].Meta
+			own := manyObjects(t, 1)
+			meta := own.Objects[0].Meta
 			meta.ResourceVersion, meta.CreationTimestamp = resourceVersion, created
-			made, err := standings.Objects[0].WithMeta(meta)
+			made, err := own.Objects[0].WithMeta(meta)
 			if err != nil {
 				t.Fatal(err)
 			}
-			standings.Objects[0] = made
-			board = board.next(standings, peerView{})
+			own.Objects[0] = made
+			board = board.next(own, peerView{})
 			time.Sleep(time.Hour)
-			return board.of[made.Key()].status.Conditions[0].LastTransitionTime.Time
+			return board.entries[made.Key()].status.Conditions[0].LastTransitionTime.Time
 		}
 		first := metav1.Now().Rfc3339Copy()
 		for _, version := range []string{"1", "2"} {
@@ -119,28 +116,28 @@ func TestConditionsAreOfTheObject(t *testing.T) {
 	})
 }
 
-func manyStandings(t testing.TB, n int) *discovery.ObjectStatuses {
+func manyObjects(t testing.TB, n int) *discovery.ObjectStatuses {
 	t.Helper()
 	kind, _ := schema.KindByName("RouteRule")
-	standings := &discovery.ObjectStatuses{Revision: 1}
+	own := &discovery.ObjectStatuses{Revision: 1}
 	for i := range n {
 		meta := metav1.ObjectMeta{Name: fmt.Sprintf("rule-%d", i), Namespace: "default", ResourceVersion: "1"}
 		o, err := schema.New(kind, meta, []byte("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		standings.Objects = append(standings.Objects, o)
+		own.Objects = append(own.Objects, o)
 	}
-	return standings
+	return own
 }
 
 // BenchmarkStatusBoard measures a refresh of 10,000 unchanged objects.
 func BenchmarkStatusBoard(b *testing.B) {
-	standings := manyStandings(b, 10_000)
-	board := (&postings{changed: make(chan struct{}), wordings: &wordings{}}).next(standings, peerView{})
+	own := manyObjects(b, 10_000)
+	board := newTable().next(own, peerView{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if next := board.next(standings, peerView{}); next.version != board.version {
+		if next := board.next(own, peerView{}); next.version != board.version {
 			b.Fatal("it has found something new")
 		}
 	}

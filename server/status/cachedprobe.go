@@ -1,4 +1,4 @@
-package server
+package status
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// lookout caches what a probe found and shares it among all callers. One caller
+// cachedProbe caches what a probe found and shares it among all callers. One caller
 // probes at a time; the others do not wait for it if an older result will do. If a
-// probe panics, the previous result stays. Make it with newLookout. It is safe for
+// probe panics, the previous result stays. Make it with newCachedProbe. It is safe for
 // concurrent use.
-type lookout[T any] struct {
+type cachedProbe[T any] struct {
 	of  string // the subject, for the log
 	log *slog.Logger
 	// look returns what is true after a time, given the previous result. waited is the
@@ -23,11 +23,11 @@ type lookout[T any] struct {
 
 	looking chan struct{} // holds a token during a probe
 	failed  bool          // whether the last probe panicked
-	last    atomic.Pointer[sight[T]]
+	last    atomic.Pointer[sample[T]]
 }
 
-// sight is the result of one probe.
-type sight[T any] struct {
+// sample is the result of one probe.
+type sample[T any] struct {
 	began time.Time
 	after time.Time // found was true after this
 	took  time.Duration
@@ -35,33 +35,33 @@ type sight[T any] struct {
 }
 
 const (
-	// statusAge is the age that a result may have, and the interval at which watchers
+	// Age is the age that a result may have, and the interval at which watchers
 	// refresh it.
-	statusAge = 250 * time.Millisecond
-	// looksShare bounds the share of time for probes: a result may become looksShare
+	Age = 250 * time.Millisecond
+	// probeShare bounds the share of time for probes: a result may become probeShare
 	// times as old as its probe took.
-	looksShare = 10
+	probeShare = 10
 )
 
 // mayAge returns the age up to which a result is used, and the age up to which it
 // is used while the next probe runs.
-func (s *sight[T]) mayAge() (age, late time.Duration) {
-	age = max(statusAge, looksShare*s.took)
+func (s *sample[T]) mayAge() (age, late time.Duration) {
+	age = max(Age, probeShare*s.took)
 	return age, 4 * age
 }
 
-// newLookout returns a lookout whose first result is first.
-func newLookout[T any](of string, log *slog.Logger, first *T, look func(before *T, after time.Time) (found *T, waited time.Duration)) *lookout[T] {
-	l := &lookout[T]{of: of, log: log, look: look, tell: func(*T, *T) {}, looking: make(chan struct{}, 1)}
-	l.last.Store(&sight[T]{found: first})
+// newCachedProbe returns a cachedProbe whose first result is first.
+func newCachedProbe[T any](of string, log *slog.Logger, first *T, look func(before *T, after time.Time) (found *T, waited time.Duration)) *cachedProbe[T] {
+	l := &cachedProbe[T]{of: of, log: log, look: look, tell: func(*T, *T) {}, looking: make(chan struct{}, 1)}
+	l.last.Store(&sample[T]{found: first})
 	return l
 }
 
 // known returns the last result.
-func (l *lookout[T]) known() *T { return l.last.Load().found }
+func (l *cachedProbe[T]) known() *T { return l.last.Load().found }
 
 // recent returns a result that was true a moment ago.
-func (l *lookout[T]) recent() *T {
+func (l *cachedProbe[T]) recent() *T {
 	s := l.last.Load()
 	age := time.Since(s.began)
 	most, late := s.mayAge()
@@ -81,13 +81,13 @@ func (l *lookout[T]) recent() *T {
 	if most, _ = s.mayAge(); time.Since(s.began) < most {
 		return s.found
 	}
-	return l.lookLocked(time.Now().Add(-statusAge))
+	return l.probeLocked(time.Now().Add(-Age))
 }
 
-// within returns a result that was true within an age. From statusAge on it is the
+// within returns a result that was true within an age. From Age on it is the
 // same as recent.
-func (l *lookout[T]) within(ctx context.Context, age time.Duration) *T {
-	if age < statusAge {
+func (l *cachedProbe[T]) within(ctx context.Context, age time.Duration) *T {
+	if age < Age {
 		return l.after(ctx, time.Now().Add(-age))
 	}
 	return l.recent()
@@ -95,7 +95,7 @@ func (l *lookout[T]) within(ctx context.Context, age time.Duration) *T {
 
 // after returns a result that was true after a time, or the last result if ctx ends
 // before.
-func (l *lookout[T]) after(ctx context.Context, at time.Time) *T {
+func (l *cachedProbe[T]) after(ctx context.Context, at time.Time) *T {
 	if s := l.last.Load(); !s.after.Before(at) {
 		return s.found
 	}
@@ -109,14 +109,14 @@ func (l *lookout[T]) after(ctx context.Context, at time.Time) *T {
 		return s.found
 	}
 	// The callers that arrived meanwhile can use the same result.
-	return l.lookLocked(time.Now())
+	return l.probeLocked(time.Now())
 }
 
-func (l *lookout[T]) done() { <-l.looking }
+func (l *cachedProbe[T]) done() { <-l.looking }
 
-func (l *lookout[T]) lookLocked(after time.Time) *T {
+func (l *cachedProbe[T]) probeLocked(after time.Time) *T {
 	before := l.last.Load().found
-	next := &sight[T]{began: time.Now(), after: after}
+	next := &sample[T]{began: time.Now(), after: after}
 	var waited time.Duration
 	next.found, waited = l.take(before, after)
 	if l.failed {
@@ -129,7 +129,7 @@ func (l *lookout[T]) lookLocked(after time.Time) *T {
 }
 
 // take runs look. It logs only the first of several panics in a row.
-func (l *lookout[T]) take(before *T, after time.Time) (found *T, waited time.Duration) {
+func (l *cachedProbe[T]) take(before *T, after time.Time) (found *T, waited time.Duration) {
 	defer func() {
 		p := recover()
 		if p != nil && !l.failed {

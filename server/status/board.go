@@ -1,0 +1,121 @@
+package status
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/replica"
+)
+
+// Options configure a Board and a Reporter. Statuses is required.
+type Options struct {
+	// Statuses returns the statuses of objects with the proxies of this replica, given
+	// its previous result.
+	Statuses func(before *discovery.ObjectStatuses) *discovery.ObjectStatuses
+	// Peers are the other replicas; nil if there are none.
+	Peers replica.Peers
+	// ReportPath is where the other replicas have their reports.
+	ReportPath string
+	// ProxyReturn is how long from now proxies that were connected before may
+	// reconnect.
+	ProxyReturn time.Duration
+	Log         *slog.Logger
+}
+
+// New returns the statuses of objects with the proxies of all replicas, and the report
+// of this replica to the others. They share their looks at this replica's proxies.
+func New(opts Options) (*Board, *Reporter) {
+	own, back := newOwnProbe(opts.Statuses, opts.Log), newProxyReturn(opts.ProxyReturn)
+	return newBoard(own, back, newPeerReports(opts), opts.Log), &Reporter{own: own, back: back}
+}
+
+// Board has the recent statuses of all objects. It refreshes them on request, and
+// regularly while there are watches. It is safe for concurrent use. Make it with New.
+type Board struct {
+	tables *cachedProbe[Table]
+
+	mu       sync.Mutex
+	watchers int
+	stop     chan struct{} // ends the refreshing for watchers
+}
+
+// newBoard returns a board that sums up what is so of this replica's proxies, of which
+// some may be on their way back, and of those of the others.
+func newBoard(proxies *cachedProbe[discovery.ObjectStatuses], back proxyReturn, peers *peerReports, log *slog.Logger) *Board {
+	look := func(before *Table, after time.Time) (*Table, time.Duration) {
+		begin := time.Now()
+		others := peers.look(after)
+		waited := time.Since(begin)
+		own := proxies.after(context.Background(), after)
+		if back.due(own.Objects) {
+			others.awaited = append(others.awaited, back.awaited())
+		}
+		return before.next(own, others), waited
+	}
+	b := &Board{tables: newCachedProbe("statuses of objects", log, newTable(), look)}
+	b.tables.tell = func(before, found *Table) {
+		if found.version != before.version {
+			close(before.changed)
+		}
+	}
+	return b
+}
+
+// Recent returns the statuses of a moment ago: they may be Age old, or older where a
+// look takes long.
+func (b *Board) Recent() *Table { return b.tables.recent() }
+
+// Refresh has Recent return what is so after the call, unless ctx ends before.
+func (b *Board) Refresh(ctx context.Context) { b.tables.after(ctx, time.Now()) }
+
+// Since returns the objects whose status has changed since a version of the board,
+// and the present version. changed is closed by the next version.
+func (b *Board) Since(version uint64) (keys []schema.Key, present uint64, changed <-chan struct{}) {
+	p := b.tables.known()
+	switch {
+	case version == p.version:
+	case version+1 == p.version:
+		keys = p.news
+	default:
+		for key, one := range p.entries {
+			if one.version > version {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys, p.version, p.changed
+}
+
+// Watch keeps the board refreshed until the returned function is called.
+func (b *Board) Watch() (done func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.watchers++; b.watchers == 1 {
+		b.stop = make(chan struct{})
+		go b.keepLooking(b.stop)
+	}
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.watchers--; b.watchers == 0 {
+			close(b.stop)
+		}
+	}
+}
+
+func (b *Board) keepLooking(stop <-chan struct{}) {
+	tick := time.NewTicker(Age)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			b.Recent()
+		}
+	}
+}

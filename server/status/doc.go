@@ -1,0 +1,17 @@
+// Package status says how objects stand with the proxies of all replicas: the status that
+// answers add to an object, which is stored nowhere (docs/decisions/019-feedback.md).
+//
+//	discovery.ObjectStatuses ─┐
+//	                          ├─▶ Board ─▶ Table ─▶ the status of an object, and its JSON
+//	reports of other replicas ┘
+//
+//	board.go        the recent table, refreshed on request and for watches
+//	table.go        the statuses at one moment
+//	condition.go    the conditions of an object
+//	total.go        what the proxies of all replicas run of an object
+//	report.go       what this replica reports to the others
+//	peerreports.go  what the others report
+//	proxyreturn.go  proxies that may reconnect after a start
+//	cachedprobe.go  a look at something that changes, shared by all who ask
+//	interned.go     equal statuses, kept once
+package status
