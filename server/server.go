@@ -57,7 +57,6 @@
 //	crossorigin.go                protection from web pages in a browser
 //	largereads.go, pacing.go      turns of large reads, and of encoding large answers
 //	admission.go, longwork.go     memory of writes, turns of large objects
-//	connections.go                bound on connections
 //	outline.go                    nesting and length of a body before it is decoded
 //
 // JSON answers do not encode stored objects again: a GET, a list and a watch event
@@ -182,7 +181,7 @@ func (o *Options) setDefaults() {
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, 15*time.Second)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)
 	o.MaxTransaction = cmp.Or(o.MaxTransaction, store.MaxTxnOps)
-	o.MaxConnections = cmp.Or(o.MaxConnections, DefaultConnections(1))
+	o.MaxConnections = cmp.Or(o.MaxConnections, admission.DefaultConnections(1))
 	o.MaxWatches = cmp.Or(o.MaxWatches, min(16384, watchShare(o.MaxConnections)))
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()
@@ -302,19 +301,17 @@ func (s *Server) mountAPI(r chi.Router) {
 // orderly end. Only processes that may have private keys can connect to a private
 // listener, which accepts nothing but their polls. A Server can serve once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, private ...net.Listener) error {
-	conns := newConnections(s.opts.MaxConnections)
 	srv := &http.Server{
-		Handler:           conns.arrivals(s.router),
+		Handler:           s.router,
 		ReadHeaderTimeout: min(10*time.Second, s.opts.RequestTimeout),
 		ReadTimeout:       s.opts.RequestTimeout,
 		WriteTimeout:      2 * s.opts.RequestTimeout,
 		IdleTimeout:       3 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(l net.Listener) context.Context { return markListener(l, slices.Contains(private, l)) },
-		ConnState:         conns.changed,
-		ConnContext:       conns.named,
 		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
 	}
+	admission.NewConnections(s.opts.MaxConnections).Watch(srv)
 	srv.RegisterOnShutdown(s.stop)
 	failed := make(chan error, 1+len(private))
 	for _, l := range append(private[:len(private):len(private)], ln) {

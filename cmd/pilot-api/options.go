@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pilot-api/pilot-api/mesh"
-	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/server/admission"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
@@ -211,7 +211,7 @@ func (o *options) maxConnections() int {
 	if o.grpcListen != "" {
 		listeners = 2
 	}
-	return cmp.Or(o.limits.maxConnections, server.DefaultConnections(listeners))
+	return cmp.Or(o.limits.maxConnections, admission.DefaultConnections(listeners))
 }
 
 // settings returns the mesh settings, from the file if there is one.

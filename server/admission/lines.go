@@ -1,5 +1,5 @@
-// Package admission bounds the memory, in bytes, and the time of all requests in
-// progress.
+// Package admission bounds what all requests in progress may take: connections, memory in
+// bytes, and time.
 package admission
 
 import "context"

@@ -1,4 +1,4 @@
-package server
+package admission
 
 import (
 	"container/list"
@@ -29,11 +29,11 @@ func DefaultConnections(listeners int) int {
 	return int(max(1, min(most/int64(listeners), mostConnections)))
 }
 
-// connections counts the connections of a server. At the bound it closes
+// Connections counts the connections of an http.Server. At the bound it closes
 // connections that the server waits for, be it for a request or for the rest of
 // one, so a client that sends a byte now and then does not keep a place that others
-// need. It is safe for concurrent use.
-type connections struct {
+// need. Make it with NewConnections. It is safe for concurrent use.
+type Connections struct {
 	most int
 
 	mu      sync.Mutex
@@ -41,12 +41,18 @@ type connections struct {
 	waiting *list.List                 // of net.Conn, without a complete request; longest wait first
 }
 
-func newConnections(most int) *connections {
-	return &connections{most: most, open: map[net.Conn]*list.Element{}, waiting: list.New()}
+// NewConnections returns a bound of most connections.
+func NewConnections(most int) *Connections {
+	return &Connections{most: most, open: map[net.Conn]*list.Element{}, waiting: list.New()}
+}
+
+// Watch sets the hooks of a server that does not serve yet, and wraps its Handler.
+func (c *Connections) Watch(srv *http.Server) {
+	srv.Handler, srv.ConnState, srv.ConnContext = c.arrivals(srv.Handler), c.changed, c.named
 }
 
 // changed is the ConnState hook of an http.Server.
-func (c *connections) changed(conn net.Conn, state http.ConnState) {
+func (c *Connections) changed(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.leave(conn)
@@ -62,14 +68,14 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 }
 
 // arrived records that a connection's request has arrived with its whole body.
-func (c *connections) arrived(conn net.Conn) {
+func (c *Connections) arrived(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.leave(conn)
 }
 
 // leave removes a connection from the waiting ones.
-func (c *connections) leave(conn net.Conn) {
+func (c *Connections) leave(conn net.Conn) {
 	if at := c.open[conn]; at != nil {
 		c.waiting.Remove(at)
 		c.open[conn] = nil
@@ -78,7 +84,7 @@ func (c *connections) leave(conn net.Conn) {
 
 // makeRoom closes the connection that has waited longest. It returns false if none
 // waits.
-func (c *connections) makeRoom() bool {
+func (c *Connections) makeRoom() bool {
 	front := c.waiting.Front()
 	if front == nil {
 		return false
@@ -93,12 +99,12 @@ type connectionKey struct{}
 
 // named is the ConnContext hook of an http.Server. It stores the connection in the
 // context for arrivals.
-func (c *connections) named(ctx context.Context, conn net.Conn) context.Context {
+func (c *Connections) named(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
 // arrivals wraps a handler and records when its requests have arrived.
-func (c *connections) arrivals(next http.Handler) http.Handler {
+func (c *Connections) arrivals(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, _ := r.Context().Value(connectionKey{}).(net.Conn)
 		if r.Body == http.NoBody {
