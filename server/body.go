@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/openapi"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -23,7 +23,7 @@ import (
 const maxBody = schema.MaxTextBytes
 
 // objectTypes are the media types of an object in a request.
-var objectTypes = slices.Concat(wire.JSON.Names(), wire.YAML.Names())
+var objectTypes = openapi.ObjectTypes
 
 // readBody returns the body of an admitted request and its media type, which must
 // be one of the allowed ones.

@@ -5,11 +5,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/openapi"
 )
-
-// node is a piece of an OpenAPI document.
-type node map[string]any
 
 // Media types of an OpenAPI v2 document in protobuf: acceptedV2 is kubectl's
 // Accept, which is not a valid media type, and protobufV2 is what kubectl reads.
@@ -23,25 +20,25 @@ const (
 // the server. In protobuf the document is the empty message.
 func (s *Server) openAPIv2(w http.ResponseWriter, r *http.Request) error {
 	if !strings.Contains(r.Header.Get("Accept"), acceptedV2) {
-		return writeJSON(w, r, node{"swagger": "2.0", "info": s.openAPIInfo(), "paths": node{}})
+		return writeJSON(w, r, openapi.Node{"swagger": "2.0", "info": s.openAPIInfo(), "paths": openapi.Node{}})
 	}
 	w.Header().Set("Content-Type", protobufV2)
 	w.WriteHeader(http.StatusOK)
 	return nil
 }
 
-func (s *Server) openAPIInfo() node {
-	return node{"title": "pilot-api", "version": cmp.Or(s.opts.Version.GitVersion, "unknown")}
+func (s *Server) openAPIInfo() openapi.Node {
+	return openapi.Node{"title": "pilot-api", "version": cmp.Or(s.opts.Version.GitVersion, "unknown")}
 }
 
 // openAPIPaths answers /openapi/v3 with the list of documents.
 func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
-	paths := node{}
+	paths := openapi.Node{}
 	for _, there := range catalogue() {
 		name := "apis/" + there.GroupVersion
-		paths[name] = node{"serverRelativeURL": "/openapi/v3/" + name}
+		paths[name] = openapi.Node{"serverRelativeURL": "/openapi/v3/" + name}
 	}
-	return writeJSON(w, r, node{"paths": paths})
+	return writeJSON(w, r, openapi.Node{"paths": paths})
 }
 
 // openAPI answers with the document of one group and version: its paths, their
@@ -49,30 +46,24 @@ func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
 // finds in it which patches are accepted and that the server validates fields.
 func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 	version := groupVersion(r)
-	doc := document{paths: map[string]node{}, definitions: map[string]node{}}
+	doc := openapi.NewDocument()
 	switch version {
 	case registryVersion:
-		doc.add(nil, s.registryEndpoints())
+		doc.Add(nil, s.registryEndpoints())
 	case reviewsVersion:
-		doc.add(nil, s.reviewEndpoints())
+		doc.Add(nil, s.reviewEndpoints())
 	}
 	for _, kind := range kindsOf(version) {
-		doc.add(kind, s.kindEndpoints(kind))
+		doc.Add(kind, s.kindEndpoints(kind))
 	}
-	if len(doc.paths) == 0 {
+	if len(doc.Paths) == 0 {
 		s.noSuchPath(w, r)
 		return nil
 	}
-	return writeJSON(w, r, node{
+	return writeJSON(w, r, openapi.Node{
 		"openapi":    "3.0.0",
 		"info":       s.openAPIInfo(),
-		"paths":      doc.paths,
-		"components": node{"schemas": doc.definitions},
+		"paths":      doc.Paths,
+		"components": openapi.Node{"schemas": doc.Definitions},
 	})
-}
-
-// gvk returns the group, version and kind of a kind, or with suffix "List" of its
-// lists.
-func gvk(kind *schema.Kind, suffix string) node {
-	return node{"group": kind.Group, "version": kind.Version, "kind": kind.Kind + suffix}
 }

@@ -16,8 +16,7 @@
 //	metadata.go                   metadata of objects alone
 //	etag.go, compress.go          ETags and 304, gzip
 //	groups.go, groupdiscovery.go  /api and /apis, aggregated discovery
-//	openapi.go                    /openapi
-//	openapidocument.go, shapes.go OpenAPI documents and their schemas
+//	openapi.go                    /openapi (package openapi)
 //	accessreview.go               reviews of what the caller may do
 //	health.go, metrics.go         /healthz, /livez, /readyz, /version; /metrics
 //

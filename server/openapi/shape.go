@@ -1,4 +1,4 @@
-package server
+package openapi
 
 import (
 	"encoding"
@@ -14,36 +14,36 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// shape is a schema of an OpenAPI document, with the definitions that it refers to.
-type shape struct {
-	schema      node
-	definitions map[string]node
+// Shape is a schema of an OpenAPI document, with the definitions that it refers to.
+type Shape struct {
+	schema      Node
+	definitions map[string]Node
 }
 
-// anyShape is the shape of objects that are described only in words.
-var anyShape = shape{schema: node{"type": "object"}}
+// AnyShape is the shape of objects that are described only in words.
+var AnyShape = Shape{schema: Node{"type": "object"}}
 
 // statusShape is the shape of every failure.
-var statusShape = defined("io.k8s.apimachinery.pkg.apis.meta.v1.Status", shapeOf(metav1.Status{}))
+var statusShape = defined("io.k8s.apimachinery.pkg.apis.meta.v1.Status", ShapeOf(metav1.Status{}))
 
 // defined returns a reference to a shape by name.
-func defined(name string, s shape) shape {
-	definitions := map[string]node{name: s.schema}
+func defined(name string, s Shape) Shape {
+	definitions := map[string]Node{name: s.schema}
 	maps.Copy(definitions, s.definitions)
-	return shape{node{"$ref": "#/components/schemas/" + name}, definitions}
+	return Shape{Node{"$ref": "#/components/schemas/" + name}, definitions}
 }
 
-// objectShape returns the shape of a kind's objects.
-func objectShape(kind *schema.Kind) shape {
-	return defined(definitionOf(kind), shape{schema: kind.ObjectOpenAPI()})
+// ObjectShape returns the shape of a kind's objects.
+func ObjectShape(kind *schema.Kind) Shape {
+	return defined(definitionOf(kind), Shape{schema: kind.ObjectOpenAPI()})
 }
 
-// listShape returns the shape of a kind's lists.
-func listShape(kind *schema.Kind) shape {
-	one, list := objectShape(kind), shapeOf(metav1.List{})
+// ListShape returns the shape of a kind's lists.
+func ListShape(kind *schema.Kind) Shape {
+	one, list := ObjectShape(kind), ShapeOf(metav1.List{})
 	properties := list.schema["properties"].(map[string]any)
-	properties["items"] = node{"type": "array", "items": one.schema}
-	list.schema["x-kubernetes-group-version-kind"] = []node{gvk(kind, "List")}
+	properties["items"] = Node{"type": "array", "items": one.schema}
+	list.schema["x-kubernetes-group-version-kind"] = []Node{gvk(kind, "List")}
 	list.definitions = one.definitions
 	return defined(definitionOf(kind)+"List", list)
 }
@@ -52,11 +52,11 @@ func definitionOf(kind *schema.Kind) string {
 	return kind.Group + "." + kind.Version + "." + kind.Kind
 }
 
-// answerOf returns the content of an answer that encodes a value like v.
-func answerOf(v any) content { return content{objectTypes, shapeOf(v)} }
+// AnswerOf returns the content of an answer that encodes a value like v.
+func AnswerOf(v any) Content { return Content{ObjectTypes, ShapeOf(v)} }
 
-// shapeOf returns the shape of a Go value as JSON. It panics if there is none.
-func shapeOf(v any) shape {
+// ShapeOf returns the shape of a Go value as JSON. It panics if there is none.
+func ShapeOf(v any) Shape {
 	ref, err := openapi3gen.NewSchemaRefForValue(v, openapi3.Schemas{}, openapi3gen.SchemaCustomizer(customize))
 	if err != nil {
 		panic(fmt.Sprintf("the shape of %T: %v", v, err))
@@ -65,11 +65,11 @@ func shapeOf(v any) shape {
 	if err != nil {
 		panic(err)
 	}
-	var out node
+	var out Node
 	if err := json.Unmarshal(text, &out); err != nil {
 		panic(err)
 	}
-	return shape{schema: out}
+	return Shape{schema: out}
 }
 
 // customize corrects schemas of types whose encoding does not follow from their
