@@ -12,13 +12,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pilot-api/pilot-api/server/replica"
-	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/register"
 )
 
 // peers adapts the replicas to the server's interface.
-type peers struct{ *etcd.Replicas }
+type peers struct{ *register.Register }
 
-func (p peers) Self() string { return p.Replicas.Self().Name }
+func (p peers) Self() string { return p.Register.Self().Name }
 
 // Others returns all replicas except this one.
 func (p peers) Others(ctx context.Context) ([]replica.Replica, error) {
@@ -44,11 +44,11 @@ func (alone) CutOff() (since time.Time, is bool)                { return }
 
 // replicas returns this replica's peers, and a function that keeps this replica
 // registered until its context ends.
-func (b backend) replicas(o options, self etcd.Replica, reg prometheus.Registerer, log *slog.Logger) (replica.Peers, func(context.Context) error) {
+func (b backend) replicas(o options, self register.Replica, reg prometheus.Registerer, log *slog.Logger) (replica.Peers, func(context.Context) error) {
 	if b.embedded != nil {
 		return alone(self.Name), func(context.Context) error { return nil }
 	}
-	all := etcd.NewReplicas(b.client, o.etcdPrefix, self, log)
+	all := register.New(b.client, o.etcdPrefix, self, log)
 	registerReplicaMetrics(reg, all)
 	return peers{all}, all.Run
 }
@@ -56,7 +56,7 @@ func (b backend) replicas(o options, self etcd.Replica, reg prometheus.Registere
 // advertised describes how other replicas reach this one: at --advertise, or at the
 // listener's address. The machine's name replaces an unspecified address. It is also a
 // part of the replica's name, because several machines may have the same address.
-func (o *options) advertised(listener net.Addr) etcd.Replica {
+func (o *options) advertised(listener net.Addr) register.Replica {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
@@ -72,7 +72,7 @@ func (o *options) advertised(listener net.Addr) etcd.Replica {
 	if at, _, err := net.SplitHostPort(address); err != nil || at != host {
 		name = host + "/" + address
 	}
-	return etcd.Replica{Name: name, URL: "http://" + address, Host: host, Instance: rand.Text()[:8]}
+	return register.Replica{Name: name, URL: "http://" + address, Host: host, Instance: rand.Text()[:8]}
 }
 
 // validateAdvertise refuses addresses that other replicas cannot reach.

@@ -6,6 +6,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/register"
 )
 
 // registerStoreMetrics registers metrics of the store and of the cache over it.
@@ -55,7 +56,7 @@ func registerStoreMetrics(reg prometheus.Registerer, b backend, view *cache.Cach
 
 // registerReplicaMetrics registers metrics of this replica and of those that share its
 // etcd.
-func registerReplicaMetrics(reg prometheus.Registerer, r *etcd.Replicas) {
+func registerReplicaMetrics(reg prometheus.Registerer, r *register.Register) {
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "pilot_replica_cut_off", Help: "1 when etcd has not confirmed this replica's entry in the register for longer than that lasts: it is missing to the others.",
 	}, func() float64 { _, is := r.CutOff(); return oneIf(is) }))

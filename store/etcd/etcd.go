@@ -27,8 +27,6 @@
 //	snapshot.go  all data as one file (restore.go: back into a data folder)
 //	external.go  a client for an external etcd (alarm.go: does it accept writes?)
 //	migrate.go   copies one etcd into another (migratesource.go: reads the source)
-//	replicas.go  the servers that share the store (membership.go: joins them;
-//	             neighbours.go: reports what is wrong with the others)
 //
 // A value is schema.Object.Encoded: the whole object without resourceVersion, which is
 // etcd's ModRevision of the key. One transaction of the store is one transaction of

@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"time"
 )
 
 // Settle trims now what KeepHistory would trim soon.
@@ -10,6 +9,3 @@ func Settle(ctx context.Context, s *Store) error { return s.trim(ctx, s.surplus.
 
 // Sweep checks all records as of a later time.
 var Sweep = (*Store).sweep
-
-// Hurry shortens the leases of a member of the register.
-func (r *Replicas) Hurry(lease, memory time.Duration) { r.lease, r.memory = lease, memory }

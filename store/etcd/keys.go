@@ -34,7 +34,7 @@ const DefaultPrefix = "/pilot-api"
 //	<prefix>/settings
 //	<prefix>/migration
 //
-// The servers that share the store are in a register of their own (see replicas.go).
+// The servers that share the store are in a register of their own (package register).
 type layout struct{ head, objects, history, floor, kept, settings, migration string }
 
 func newLayout(prefix string) layout {

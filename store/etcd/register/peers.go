@@ -1,4 +1,4 @@
-package etcd
+package register
 
 import (
 	"log/slog"
@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// neighbours are the other members as one member last saw them. A problem is logged
+// peerMembers are the other members as one member last saw them. A problem is logged
 // once, not at each look.
-type neighbours struct {
-	told           map[string]string // logged problems, by name
+type peerMembers struct {
+	logged         map[string]string // logged problems, by name
 	there, missing atomic.Int64
 }
 
 // look logs members that have gone missing and addresses that cannot be right.
-func (n *neighbours) look(log *slog.Logger, self Replica, all []Replica) {
+func (p *peerMembers) look(log *slog.Logger, self Replica, all []Replica) {
 	told := map[string]string{}
 	var there, missing int64
 	for _, other := range all {
@@ -33,13 +33,13 @@ func (n *neighbours) look(log *slog.Logger, self Replica, all []Replica) {
 			continue
 		}
 		told[other.Name] = wrong
-		if n.told[other.Name] != wrong {
+		if p.logged[other.Name] != wrong {
 			log.Warn(wrong, "replica", other.Name, "url", other.URL, "self", self.Name, "selfURL", self.URL)
 		}
 	}
-	n.told = told
-	n.there.Store(there)
-	n.missing.Store(missing)
+	p.logged = told
+	p.there.Store(there)
+	p.missing.Store(missing)
 }
 
 // wrongWith returns what is wrong with another member as seen from self, "" for
@@ -71,8 +71,8 @@ func local(at string) bool {
 }
 
 // There returns the number of other members in the register.
-func (r *Replicas) There() int64 { return r.others.there.Load() }
+func (r *Register) There() int64 { return r.others.there.Load() }
 
 // Missing returns the number of members that did not leave and no longer send
 // heartbeats.
-func (r *Replicas) Missing() int64 { return r.others.missing.Load() }
+func (r *Register) Missing() int64 { return r.others.missing.Load() }

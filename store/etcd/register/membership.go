@@ -1,4 +1,4 @@
-package etcd
+package register
 
 import (
 	"context"
@@ -16,7 +16,7 @@ const heartbeats = 3
 
 // Run keeps this member in the register until ctx ends, then removes it. While etcd is
 // unreachable, Run retries.
-func (r *Replicas) Run(ctx context.Context) error {
+func (r *Register) Run(ctx context.Context) error {
 	defer r.leave()
 	beat := time.NewTicker(r.lease / heartbeats)
 	defer beat.Stop()
@@ -34,20 +34,20 @@ func (r *Replicas) Run(ctx context.Context) error {
 
 // CutOff returns since when etcd has not confirmed that this member is in the register.
 // is is false while the member is in the register, or may be.
-func (r *Replicas) CutOff() (since time.Time, is bool) {
+func (r *Register) CutOff() (since time.Time, is bool) {
 	since = *r.heard.Load()
 	return since, time.Since(since) > r.lease
 }
 
 // confirmed stores the time with its monotonic reading. A time made from a number would
 // follow the wall clock.
-func (r *Replicas) confirmed() {
+func (r *Register) confirmed() {
 	now := time.Now()
 	r.heard.Store(&now)
 }
 
 // note records whether etcd has confirmed this member.
-func (r *Replicas) note(err error) {
+func (r *Register) note(err error) {
 	if err == nil {
 		r.confirmed()
 	}
@@ -61,7 +61,7 @@ func (r *Replicas) note(err error) {
 }
 
 // beat confirms this member and checks the others.
-func (r *Replicas) beat(ctx context.Context) error {
+func (r *Register) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.lease/heartbeats)
 	defer cancel()
 	if err := r.extend(ctx); err != nil {
@@ -87,7 +87,7 @@ func (r *Replicas) beat(ctx context.Context) error {
 }
 
 // extend confirms the entries and creates those that are missing.
-func (r *Replicas) extend(ctx context.Context) error {
+func (r *Register) extend(ctx context.Context) error {
 	for _, lease := range r.leases {
 		if lease == clientv3.NoLease {
 			return r.join(ctx)
@@ -104,7 +104,7 @@ func (r *Replicas) extend(ctx context.Context) error {
 }
 
 // join creates the entries, replacing those of an earlier run.
-func (r *Replicas) join(ctx context.Context) error {
+func (r *Register) join(ctx context.Context) error {
 	self := r.Self()
 	value, err := json.Marshal(self)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *Replicas) join(ctx context.Context) error {
 
 // leave removes a member that stops, so that it does not count as missing. It removes
 // only its own entries, because another member may have the name by now.
-func (r *Replicas) leave() {
+func (r *Register) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	for _, lease := range slices.Backward(r.leases[:]) {

@@ -1,4 +1,6 @@
-package etcd
+// Package register keeps the register of the servers that share a store in etcd: who
+// serves, at which address, and who is missing.
+package register
 
 import (
 	"cmp"
@@ -26,13 +28,13 @@ type Replica struct {
 	Missing time.Time `json:"-"`
 }
 
-// Replicas is the register of the servers that share the store, as one member sees it.
+// Register is the register of the servers that share the store, as one member sees it.
 // Each member has an entry under a lease, which ends with its heartbeats, and a second
 // one under a longer lease, from which the others know who is missing:
 //
 //	<prefix>/replicas/<name>
 //	<prefix>/replicas-known/<name>
-type Replicas struct {
+type Register struct {
 	client       *clientv3.Client
 	alive, known string // prefixes of the keys
 	log          *slog.Logger
@@ -43,7 +45,7 @@ type Replicas struct {
 	leases [2]clientv3.LeaseID       // of this member's entries, zero before the first
 	heard  atomic.Pointer[time.Time] // when etcd last confirmed them
 	lost   bool                      // heard is longer ago than the lease
-	others neighbours
+	others peerMembers
 
 	mu      sync.Mutex
 	missing map[clientv3.LeaseID]time.Time // since when, by the lease of the longer entry
@@ -56,10 +58,10 @@ const (
 	replicaMemory = 10 * time.Minute
 )
 
-// NewReplicas returns the register for a server that begins to share the store.
-func NewReplicas(client *clientv3.Client, prefix string, self Replica, log *slog.Logger) *Replicas {
+// New returns the register for a server that begins to share the store.
+func New(client *clientv3.Client, prefix string, self Replica, log *slog.Logger) *Register {
 	root := strings.TrimRight(prefix, "/")
-	r := &Replicas{
+	r := &Register{
 		client: client, alive: root + "/replicas/", known: root + "/replicas-known/", log: log,
 		lease: replicaLease, memory: replicaMemory,
 	}
@@ -69,10 +71,10 @@ func NewReplicas(client *clientv3.Client, prefix string, self Replica, log *slog
 }
 
 // Self returns this member. Its name may change if another member has the same one.
-func (r *Replicas) Self() Replica { return *r.self.Load() }
+func (r *Register) Self() Replica { return *r.self.Load() }
 
 // List returns all members, present and missing, sorted by name.
-func (r *Replicas) List(ctx context.Context) ([]Replica, error) {
+func (r *Register) List(ctx context.Context) ([]Replica, error) {
 	resp, err := r.client.Get(ctx, strings.TrimSuffix(r.alive, "/"), clientv3.WithPrefix())
 	if err != nil {
 		return nil, fmt.Errorf("list replicas: %w", err)
@@ -110,7 +112,7 @@ func (r *Replicas) List(ctx context.Context) ([]Replica, error) {
 // heardOf returns when a lease was last confirmed, as computed at the first call. etcd
 // answers in seconds, and after an election with less time than has passed. For a lease
 // that has just ended, it returns the latest time that this allows.
-func (r *Replicas) heardOf(ctx context.Context, lease clientv3.LeaseID) (time.Time, error) {
+func (r *Register) heardOf(ctx context.Context, lease clientv3.LeaseID) (time.Time, error) {
 	r.mu.Lock()
 	since, found := r.missing[lease]
 	r.mu.Unlock()

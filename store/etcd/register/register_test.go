@@ -1,4 +1,4 @@
-package etcd_test
+package register_test
 
 import (
 	"bytes"
@@ -17,11 +17,14 @@ import (
 	"github.com/pilot-api/pilot-api/internal/testbed"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
+	"github.com/pilot-api/pilot-api/store/etcd/register"
 )
+
+var quiet = slog.New(slog.DiscardHandler)
 
 // member is one member of a register, with its log.
 type member struct {
-	*etcd.Replicas
+	*register.Register
 	t      *testing.T
 	client *clientv3.Client
 	link   *testbed.Link // to etcd
@@ -44,7 +47,7 @@ func (m *member) logs(text string) bool {
 }
 
 // join keeps a replica in the register until the test ends or it leaves.
-func join(t *testing.T, s *etcdtest.Server, self etcd.Replica) *member {
+func join(t *testing.T, s *etcdtest.Server, self register.Replica) *member {
 	t.Helper()
 	link, err := testbed.NewLink(s.Endpoint(), nil)
 	if err != nil {
@@ -57,7 +60,7 @@ func join(t *testing.T, s *etcdtest.Server, self etcd.Replica) *member {
 	}
 	t.Cleanup(func() { client.Close() })
 	m := &member{t: t, client: client, link: link}
-	m.Replicas = etcd.NewReplicas(client, "/p", self, slog.New(slog.NewTextHandler(m, nil)))
+	m.Register = register.New(client, "/p", self, slog.New(slog.NewTextHandler(m, nil)))
 	m.Hurry(2*time.Second, time.Minute)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -69,9 +72,9 @@ func join(t *testing.T, s *etcdtest.Server, self etcd.Replica) *member {
 
 // sees waits until this member sees the given names in the register, with a question
 // mark after the missing ones.
-func (m *member) sees(want ...string) []etcd.Replica {
+func (m *member) sees(want ...string) []register.Replica {
 	m.t.Helper()
-	var all []etcd.Replica
+	var all []register.Replica
 	m.until(strings.Join(want, " "), func(ctx context.Context) (err error) {
 		if all, err = m.List(ctx); err != nil {
 			return err
@@ -110,8 +113,8 @@ func (m *member) until(what string, try func(context.Context) error) {
 	}
 }
 
-func replicaCalled(name string) etcd.Replica {
-	return etcd.Replica{Name: name, URL: "http://" + name + ":8080", Host: name, Instance: "of-" + name}
+func replicaCalled(name string) register.Replica {
+	return register.Replica{Name: name, URL: "http://" + name + ":8080", Host: name, Instance: "of-" + name}
 }
 
 // TestReplicaCutOff checks that a replica whose heartbeats do not arrive is missing to
@@ -256,23 +259,23 @@ func TestReplicaBack(t *testing.T) {
 // none.
 func TestAddressesOfReplicas(t *testing.T) {
 	for name, c := range map[string]struct {
-		a, b  etcd.Replica
+		a, b  register.Replica
 		tells [2]string
 	}{
 		"one address": {
-			etcd.Replica{Name: "a", URL: "http://10.0.0.9:8080", Host: "a"}, etcd.Replica{Name: "b", URL: "http://10.0.0.9:8080", Host: "b"},
+			register.Replica{Name: "a", URL: "http://10.0.0.9:8080", Host: "a"}, register.Replica{Name: "b", URL: "http://10.0.0.9:8080", Host: "b"},
 			[2]string{"advertise one address", "advertise one address"},
 		},
 		"loopback on two machines": {
-			etcd.Replica{Name: "a/127.0.0.1:8080", URL: "http://127.0.0.1:8080", Host: "a"}, etcd.Replica{Name: "b/127.0.0.1:8080", URL: "http://127.0.0.1:8080", Host: "b"},
+			register.Replica{Name: "a/127.0.0.1:8080", URL: "http://127.0.0.1:8080", Host: "a"}, register.Replica{Name: "b/127.0.0.1:8080", URL: "http://127.0.0.1:8080", Host: "b"},
 			[2]string{"advertise one address", "advertise one address"},
 		},
 		"loopback of one": {
-			etcd.Replica{Name: "a", URL: "http://10.0.0.1:8080", Host: "a"}, etcd.Replica{Name: "b", URL: "http://[::1]:8081", Host: "b"},
+			register.Replica{Name: "a", URL: "http://10.0.0.1:8080", Host: "a"}, register.Replica{Name: "b", URL: "http://[::1]:8081", Host: "b"},
 			[2]string{"not reached from here", "address of its own machine"},
 		},
 		"loopback of one machine": {
-			etcd.Replica{Name: "a", URL: "http://localhost:8080", Host: "a"}, etcd.Replica{Name: "b", URL: "http://127.0.0.1:8081", Host: "a"},
+			register.Replica{Name: "a", URL: "http://localhost:8080", Host: "a"}, register.Replica{Name: "b", URL: "http://127.0.0.1:8081", Host: "a"},
 			[2]string{},
 		},
 		"as it should be": {replicaCalled("a"), replicaCalled("b"), [2]string{}},
@@ -300,7 +303,7 @@ func TestAddressesOfReplicas(t *testing.T) {
 
 // TestCutOffByWhichClock checks that setting the wall clock cuts off no replica.
 func TestCutOffByWhichClock(t *testing.T) {
-	since, is := etcd.NewReplicas(nil, "/p", replicaCalled("a"), quiet).CutOff()
+	since, is := register.New(nil, "/p", replicaCalled("a"), quiet).CutOff()
 	if is || since == since.Round(0) { // It has lost its monotonic reading.
 		t.Errorf("cut off: %v, since %v", is, since)
 	}
