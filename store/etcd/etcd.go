@@ -1,5 +1,5 @@
 // Package etcd implements the contract of package store on etcd, embedded or external.
-// It is the only package of the project that uses etcd:
+// Only this package and the packages beneath it use etcd:
 //
 //	etcd.go      the Store: reads (list.go: lists and their pages)
 //	clock.go     the revision, and how far back it can be read
