@@ -8,9 +8,9 @@ import (
 	"github.com/pilot-api/pilot-api/explain"
 )
 
-// Whose selects a proxy by its whole node id. For a proxy that the server does not know
+// ProxyRef selects a proxy by its whole node id. For a proxy that the server does not know
 // it also has the labels of the workload.
-type Whose struct {
+type ProxyRef struct {
 	Node   string
 	Labels string // app=web,version=v1
 }
@@ -34,25 +34,25 @@ type ProxyResource struct {
 
 // Config returns the configuration of a proxy, of one type or of all types. It reflects
 // everything that was written before the call.
-func (c *Client) Config(ctx context.Context, of Whose, configType string) (*ProxyConfig, error) {
+func (c *Client) Config(ctx context.Context, of ProxyRef, configType string) (*ProxyConfig, error) {
 	var found ProxyConfig
 	return &found, c.inspect(ctx, of, "config/"+configType, url.Values{}, &found)
 }
 
 // Summary returns the content of Config in tables.
-func (c *Client) Summary(ctx context.Context, of Whose, configType string) (*explain.Summary, error) {
+func (c *Client) Summary(ctx context.Context, of ProxyRef, configType string) (*explain.Summary, error) {
 	var found explain.Summary
 	return &found, c.inspect(ctx, of, "config/"+configType, url.Values{"summary": {"true"}}, &found)
 }
 
 // Explain returns what a proxy's configuration does with a request. Headers have the
 // form "end-user: jason".
-func (c *Client) Explain(ctx context.Context, by Whose, method, target string, headers []string) (*explain.Explanation, error) {
+func (c *Client) Explain(ctx context.Context, by ProxyRef, method, target string, headers []string) (*explain.Explanation, error) {
 	var found explain.Explanation
 	return &found, c.inspect(ctx, by, "route", url.Values{"url": {target}, "method": {method}, "header": headers}, &found)
 }
 
-func (c *Client) inspect(ctx context.Context, of Whose, path string, query url.Values, into any) error {
+func (c *Client) inspect(ctx context.Context, of ProxyRef, path string, query url.Values, into any) error {
 	if of.Labels != "" {
 		query.Set("labels", of.Labels)
 	}

@@ -29,10 +29,10 @@ type Selection struct {
 // The error is store.ErrExpired if the server no longer keeps that revision, for
 // example after a compaction. Drop the earlier pages then: they are part of a state
 // that cannot be read completely. A new list reads the newest state.
-func (c *Client) Pages(ctx context.Context, what Selection, opts store.ListOptions) iter.Seq2[*StatedList, error] {
-	return func(yield func(*StatedList, error) bool) {
+func (c *Client) Pages(ctx context.Context, what Selection, opts store.ListOptions) iter.Seq2[*ListWithStatus, error] {
+	return func(yield func(*ListWithStatus, error) bool) {
 		for {
-			page, err := c.listStated(ctx, what, opts)
+			page, err := c.listWithStatuses(ctx, what, opts)
 			if !yield(page, err) || err != nil || page.Remaining == 0 || len(page.Items) == 0 {
 				return
 			}
@@ -83,13 +83,13 @@ func once(kinds []*schema.Kind) (out []*schema.Kind) {
 	return out
 }
 
-// listStated sends one request per kind. The first sets the revision, and the others
+// listWithStatuses sends one request per kind. The first sets the revision, and the others
 // request exactly that revision.
-func (c *Client) listStated(ctx context.Context, what Selection, opts store.ListOptions) (*StatedList, error) {
+func (c *Client) listWithStatuses(ctx context.Context, what Selection, opts store.ListOptions) (*ListWithStatus, error) {
 	if opts.Exact != 0 && opts.AtLeast != 0 {
 		return nil, invalid("a list is either exact or not older than a revision, not both")
 	}
-	list := &StatedList{}
+	list := &ListWithStatus{}
 	kinds := what.kindsAfter(opts.After)
 	for i, kind := range kinds {
 		page, err := c.listKind(ctx, kind, what, opts)

@@ -13,52 +13,52 @@ import (
 
 // Get implements store.Reader.
 func (c *Client) Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error) {
-	s, err := c.GetStated(ctx, key, opts)
+	s, err := c.GetWithStatus(ctx, key, opts)
 	return s.Object, err
 }
 
-// GetStated is Get with the object's status, which may be a moment old.
-func (c *Client) GetStated(ctx context.Context, key schema.Key, opts store.ReadOptions) (Stated, error) {
-	return c.getStated(ctx, key, opts, url.Values{})
+// GetWithStatus is Get with the object's status, which may be a moment old.
+func (c *Client) GetWithStatus(ctx context.Context, key schema.Key, opts store.ReadOptions) (ObjectWithStatus, error) {
+	return c.getWithStatus(ctx, key, opts, url.Values{})
 }
 
-// GetStatedNow is Get with a status for which the server checks the proxies after the
+// GetWithFreshStatus is Get with a status for which the server checks the proxies after the
 // call.
-func (c *Client) GetStatedNow(ctx context.Context, key schema.Key, opts store.ReadOptions) (Stated, error) {
-	return c.getStated(ctx, key, opts, url.Values{"freshStatus": {"true"}})
+func (c *Client) GetWithFreshStatus(ctx context.Context, key schema.Key, opts store.ReadOptions) (ObjectWithStatus, error) {
+	return c.getWithStatus(ctx, key, opts, url.Values{"freshStatus": {"true"}})
 }
 
-func (c *Client) getStated(ctx context.Context, key schema.Key, opts store.ReadOptions, query url.Values) (Stated, error) {
+func (c *Client) getWithStatus(ctx context.Context, key schema.Key, opts store.ReadOptions, query url.Values) (ObjectWithStatus, error) {
 	kind, err := kindOf(key)
 	if err != nil {
-		return Stated{}, err
+		return ObjectWithStatus{}, err
 	}
 	if opts.AtLeast != 0 {
 		query.Set("resourceVersion", atLeast(opts.AtLeast))
 	}
 	body, err := c.call(ctx, request{method: http.MethodGet, url: c.url(kind, key.Namespace, key.Name, query)}, maxObjectAnswer)
 	if err != nil {
-		return Stated{}, err
+		return ObjectWithStatus{}, err
 	}
-	return decodeStated(kind, body)
+	return decodeWithStatus(kind, body)
 }
 
 // List implements store.Reader. A list of all kinds sends one request per kind. The
 // first sets the revision, and the others request exactly that revision.
 func (c *Client) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
-	list, err := c.ListStated(ctx, scope, opts)
+	list, err := c.ListWithStatuses(ctx, scope, opts)
 	if err != nil {
 		return nil, err
 	}
 	return list.Objects(), nil
 }
 
-// ListStated is List with the status of each object.
-func (c *Client) ListStated(ctx context.Context, scope store.Scope, opts store.ListOptions) (*StatedList, error) {
-	return c.listStated(ctx, InScope(scope), opts)
+// ListWithStatuses is List with the status of each object.
+func (c *Client) ListWithStatuses(ctx context.Context, scope store.Scope, opts store.ListOptions) (*ListWithStatus, error) {
+	return c.listWithStatuses(ctx, InScope(scope), opts)
 }
 
-func (c *Client) listKind(ctx context.Context, kind *schema.Kind, what Selection, opts store.ListOptions) (*StatedList, error) {
+func (c *Client) listKind(ctx context.Context, kind *schema.Kind, what Selection, opts store.ListOptions) (*ListWithStatus, error) {
 	query := what.query()
 	if opts.Limit > 0 {
 		query.Set("limit", strconv.Itoa(opts.Limit))
@@ -83,7 +83,7 @@ func (c *Client) listKind(ctx context.Context, kind *schema.Kind, what Selection
 // Revision implements store.Reader. The HTTP API has no request for it, so a list that
 // selects nothing returns its revision.
 func (c *Client) Revision(ctx context.Context) (int64, error) {
-	page, err := c.ListStated(ctx, store.Scope{Kind: schema.Kinds()[0], Name: noSuchName}, store.ListOptions{})
+	page, err := c.ListWithStatuses(ctx, store.Scope{Kind: schema.Kinds()[0], Name: noSuchName}, store.ListOptions{})
 	if err != nil {
 		return 0, err
 	}

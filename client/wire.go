@@ -38,21 +38,21 @@ func (w wireObject) known() (*schema.Object, error) {
 
 // decodeObject decodes an object of a kind, or of any kind if it is nil.
 func decodeObject(kind *schema.Kind, body []byte) (*schema.Object, error) {
-	s, err := decodeStated(kind, body)
+	s, err := decodeWithStatus(kind, body)
 	return s.Object, err
 }
 
-func decodeStated(kind *schema.Kind, body []byte) (Stated, error) {
+func decodeWithStatus(kind *schema.Kind, body []byte) (ObjectWithStatus, error) {
 	var w wireObject
 	if err := json.Unmarshal(body, &w); err != nil {
-		return Stated{}, fmt.Errorf("decode the server's answer: %w", err)
+		return ObjectWithStatus{}, fmt.Errorf("decode the server's answer: %w", err)
 	}
 	if kind == nil {
 		o, err := w.known()
-		return Stated{o, w.Status}, err
+		return ObjectWithStatus{o, w.Status}, err
 	}
 	o, err := w.object(kind)
-	return Stated{o, w.Status}, err
+	return ObjectWithStatus{o, w.Status}, err
 }
 
 type wireList struct {
@@ -60,7 +60,7 @@ type wireList struct {
 	Items    []wireObject    `json:"items"`
 }
 
-func decodeList(kind *schema.Kind, body []byte) (*StatedList, error) {
+func decodeList(kind *schema.Kind, body []byte) (*ListWithStatus, error) {
 	var w wireList
 	if err := json.Unmarshal(body, &w); err != nil {
 		return nil, fmt.Errorf("decode the server's list: %w", err)
@@ -69,7 +69,7 @@ func decodeList(kind *schema.Kind, body []byte) (*StatedList, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := &StatedList{Items: make([]Stated, 0, len(w.Items)), Revision: revision, Remaining: remaining(w.Metadata)}
+	list := &ListWithStatus{Items: make([]ObjectWithStatus, 0, len(w.Items)), Revision: revision, Remaining: remaining(w.Metadata)}
 	for _, item := range w.Items {
 		// In lists of the Kubernetes API, items may omit these fields.
 		if item.Kind == "" {
@@ -79,7 +79,7 @@ func decodeList(kind *schema.Kind, body []byte) (*StatedList, error) {
 		if err != nil {
 			return nil, err
 		}
-		list.Items = append(list.Items, Stated{o, item.Status})
+		list.Items = append(list.Items, ObjectWithStatus{o, item.Status})
 	}
 	return list, nil
 }

@@ -83,7 +83,7 @@ func (s *session) oneObject(verb string, args []string) (schema.Key, error) {
 
 // description is what is known about an object.
 type description struct {
-	client.Stated
+	client.ObjectWithStatus
 	diag.References
 	problems diag.List
 	changes  []entry        // newest first
@@ -126,7 +126,10 @@ func (s *session) look(ctx context.Context, key schema.Key) (*description, error
 	for _, ask := range []func() error{
 		func() (err error) { problems, err = c.Problems(ctx); return err },
 		func() (err error) { references, err = c.References(ctx, key); return err },
-		func() (err error) { d.Stated, err = c.GetStatedNow(ctx, key, store.ReadOptions{}); return err },
+		func() (err error) {
+			d.ObjectWithStatus, err = c.GetWithFreshStatus(ctx, key, store.ReadOptions{})
+			return err
+		},
 		func() (err error) { d.changes, err = changesOf(ctx, c, key); return err },
 		func() (err error) { d.proxies, err = c.ProxiesOf(ctx, key); return err },
 	} {
@@ -166,7 +169,7 @@ func (f *describeFlags) look(ctx context.Context, s *session, key schema.Key) (*
 	c := compile.NewCompiler()
 	c.Advance(snapshot)
 	return &description{
-		Stated: client.Stated{Object: objects[at]}, References: c.References(key),
+		ObjectWithStatus: client.ObjectWithStatus{Object: objects[at]}, References: c.References(key),
 		problems: problemsOf(slices.Concat(snapshot.Problems, c.Problems()), key),
 	}, nil
 }
@@ -177,7 +180,7 @@ func problemsOf(all diag.List, key schema.Key) diag.List {
 
 // document returns the description for programs.
 func (d *description) document() (any, error) {
-	object, err := genericStated(d.Stated)
+	object, err := genericWithStatus(d.ObjectWithStatus)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func TestProxyRow(t *testing.T) {
 		{"refuses what is not of the object", `"reason":"Programmed"`, 7, "REJECTED", "runs it"},
 		{"another one refuses it", `"reason":"Rejected"`, 7, "SYNCED", "runs it"},
 	} {
-		d := &description{Stated: client.Stated{
+		d := &description{ObjectWithStatus: client.ObjectWithStatus{
 			Object: &schema.Object{Meta: metav1.ObjectMeta{ResourceVersion: "7"}},
 			Raw:    []byte(`{"conditions":[{"type":"Programmed",` + c.status + `}]}`),
 		}}

@@ -17,7 +17,7 @@ type follower struct {
 	selector selector
 	display
 	// statuses reports the states of the objects until ctx or its stream ends.
-	statuses func(ctx context.Context, tell func(client.Stated)) error
+	statuses func(ctx context.Context, tell func(client.ObjectWithStatus)) error
 }
 
 // run continues until ctx ends, which is the normal end of a watch, or until output
@@ -40,7 +40,9 @@ func (f *follower) run(ctx context.Context) error {
 	view.Handle(nil, selected(f.selector, func(e store.Event) { show(func() error { return f.event(e) }) }))
 	var beside sync.WaitGroup
 	if f.status != nil {
-		beside.Go(func() { f.followStatuses(ctx, func(o client.Stated) { show(func() error { return f.status(o) }) }) })
+		beside.Go(func() {
+			f.followStatuses(ctx, func(o client.ObjectWithStatus) { show(func() error { return f.status(o) }) })
+		})
 	}
 	_ = view.Run(ctx) // The error is that of ctx, because nothing else ends Run.
 	beside.Wait()
@@ -51,7 +53,7 @@ func (f *follower) run(ctx context.Context) error {
 // connection is reported by the watch of the objects.
 const statusPause = time.Second
 
-func (f *follower) followStatuses(ctx context.Context, tell func(client.Stated)) {
+func (f *follower) followStatuses(ctx context.Context, tell func(client.ObjectWithStatus)) {
 	for ctx.Err() == nil {
 		_ = f.statuses(ctx, tell)
 		select {

@@ -150,7 +150,7 @@ func (s *session) query(output string, selector selectorFlags, allNamespaces boo
 
 // run asks the server. It reports names that do not exist, and returns the rest with
 // errReported.
-func (q query) run(ctx context.Context, s *session, c *client.Client) ([]client.Stated, error) {
+func (q query) run(ctx context.Context, s *session, c *client.Client) ([]client.ObjectWithStatus, error) {
 	if len(q.targets) > 0 {
 		return q.byName(ctx, s, c)
 	}
@@ -161,11 +161,11 @@ func (q query) run(ctx context.Context, s *session, c *client.Client) ([]client.
 	return list.Items, nil
 }
 
-func (q query) byName(ctx context.Context, s *session, c *client.Client) ([]client.Stated, error) {
+func (q query) byName(ctx context.Context, s *session, c *client.Client) ([]client.ObjectWithStatus, error) {
 	if err := reached(ctx, c, q.revision); err != nil {
 		return nil, err
 	}
-	var objects []client.Stated
+	var objects []client.ObjectWithStatus
 	var missing error
 	found := map[string]bool{}
 	for _, t := range q.targets {
@@ -212,13 +212,13 @@ func reached(ctx context.Context, c *client.Client, revision int64) error {
 }
 
 // one returns an object as it is or was.
-func (q query) one(ctx context.Context, c *client.Client, t target) (client.Stated, error) {
+func (q query) one(ctx context.Context, c *client.Client, t target) (client.ObjectWithStatus, error) {
 	key := t.in(q.namespace)
 	if q.revision == 0 {
-		return c.GetStated(ctx, key, store.ReadOptions{})
+		return c.GetWithStatus(ctx, key, store.ReadOptions{})
 	}
 	o, err := store.At(ctx, c, key, q.revision)
-	return client.Stated{Object: o}, err
+	return client.ObjectWithStatus{Object: o}, err
 }
 
 // then explains why an object was not found in the past.
@@ -230,7 +230,7 @@ func (q query) then(err error) string {
 }
 
 // show prints the objects found. An empty result is not an error.
-func (s *session) show(q query, flags getFlags, objects []client.Stated) error {
+func (s *session) show(q query, flags getFlags, objects []client.ObjectWithStatus) error {
 	alone := len(q.targets) == 1
 	switch {
 	case len(objects) == 0 && len(q.targets) > 0:
@@ -252,14 +252,14 @@ func (s *session) show(q query, flags getFlags, objects []client.Stated) error {
 }
 
 // showTables prints one table per kind.
-func (s *session) showTables(q query, flags getFlags, objects []client.Stated) error {
+func (s *session) showTables(q query, flags getFlags, objects []client.ObjectWithStatus) error {
 	style := tableStyle{
 		wide: flags.output == formatWide, namespaces: q.namespace == "", kinds: len(q.kinds) > 1,
 		rowFlags: flags.rows,
 	}
 	printed := false
 	for _, kind := range q.kinds {
-		var rows []client.Stated
+		var rows []client.ObjectWithStatus
 		for _, o := range objects {
 			if o.Object.Kind == kind {
 				rows = append(rows, o)

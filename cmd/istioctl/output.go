@@ -110,8 +110,8 @@ func generic(o *schema.Object) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// genericStated is like generic, with the status.
-func genericStated(o client.Stated) (*unstructured.Unstructured, error) {
+// genericWithStatus is like generic, with the status.
+func genericWithStatus(o client.ObjectWithStatus) (*unstructured.Unstructured, error) {
 	u, err := generic(o.Object)
 	if err != nil || len(o.Raw) == 0 {
 		return u, err
@@ -125,12 +125,12 @@ func genericStated(o client.Stated) (*unstructured.Unstructured, error) {
 }
 
 // genericList returns several objects as a v1 List, as in kubectl.
-func genericList(objects []client.Stated) (*unstructured.UnstructuredList, error) {
+func genericList(objects []client.ObjectWithStatus) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},
 	}}
 	for _, o := range objects {
-		u, err := genericStated(o)
+		u, err := genericWithStatus(o)
 		if err != nil {
 			return nil, err
 		}
@@ -140,9 +140,9 @@ func genericList(objects []client.Stated) (*unstructured.UnstructuredList, error
 }
 
 // printObjects prints a single object, or any number of them as a List.
-func printObjects(w io.Writer, p printers.ResourcePrinter, objects []client.Stated, alone bool) error {
+func printObjects(w io.Writer, p printers.ResourcePrinter, objects []client.ObjectWithStatus, alone bool) error {
 	if alone {
-		u, err := genericStated(objects[0])
+		u, err := genericWithStatus(objects[0])
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (n chunkSize) check() error {
 
 // list reads the selection in pages, all of it at one revision. If the server forgets
 // that revision too often in between, list reads everything in one request.
-func (s *session) list(ctx context.Context, c *client.Client, what client.Selection, size chunkSize) (list *client.StatedList, err error) {
+func (s *session) list(ctx context.Context, c *client.Client, what client.Selection, size chunkSize) (list *client.ListWithStatus, err error) {
 	for range listTries {
 		list, err = s.pages(ctx, c, what, size)
 		if !errors.Is(err, store.ErrExpired) {
@@ -45,9 +45,9 @@ func (s *session) list(ctx context.Context, c *client.Client, what client.Select
 	return s.pages(ctx, c, what, 0)
 }
 
-func (s *session) pages(ctx context.Context, c *client.Client, what client.Selection, size chunkSize) (*client.StatedList, error) {
+func (s *session) pages(ctx context.Context, c *client.Client, what client.Selection, size chunkSize) (*client.ListWithStatus, error) {
 	defer s.clearProgress()
-	whole := &client.StatedList{}
+	whole := &client.ListWithStatus{}
 	for page, err := range c.Pages(ctx, what, store.ListOptions{Limit: int(size)}) {
 		if err != nil {
 			return nil, err

@@ -85,7 +85,7 @@ func runProxyConfig(ctx context.Context, s *session, f *proxyFlags, configType, 
 		if err != nil {
 			return err
 		}
-		of, err := f.whose(ctx, c, proxy)
+		of, err := f.resolveProxy(ctx, c, proxy)
 		if err != nil {
 			return s.fail(ctx, err)
 		}
@@ -115,7 +115,7 @@ func (f *proxyFlags) summary(ctx context.Context, s *session, proxy, configType 
 	if err != nil {
 		return nil, err
 	}
-	of, err := f.whose(ctx, c, proxy)
+	of, err := f.resolveProxy(ctx, c, proxy)
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}

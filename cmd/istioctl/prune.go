@@ -66,14 +66,14 @@ func (p *pruneSelector) unselected(list []manifest) diag.List {
 
 // prunes reports whether a stored object is deleted if it is not in the files. It never
 // is if it has a different owner. Without --owner, any owner is a different one.
-func (t *together) prunes(o *schema.Object, namespaces map[string]bool) bool {
+func (t *atomicApply) prunes(o *schema.Object, namespaces map[string]bool) bool {
 	return o.Meta.Labels[ownerLabel] == t.owner && t.selector.matches(o) &&
 		(t.owner != "" || namespaces[o.Meta.Namespace]) && o.Meta.DeletionTimestamp == nil
 }
 
 // pruned returns deletes of the objects that are no longer in the files. Each of them
 // requires that the object has not changed since it was read.
-func (t *together) pruned(stored map[schema.Key]*schema.Object) (out []operation) {
+func (t *atomicApply) pruned(stored map[schema.Key]*schema.Object) (out []operation) {
 	wanted, namespaces := map[schema.Key]bool{}, map[string]bool{}
 	for _, m := range t.list {
 		wanted[m.Key()], namespaces[m.Meta.Namespace] = true, true
@@ -89,7 +89,7 @@ func (t *together) pruned(stored map[schema.Key]*schema.Object) (out []operation
 }
 
 // candidates returns the stored objects among which to prune.
-func (t *together) candidates(ctx context.Context) (*client.StatedList, error) {
+func (t *atomicApply) candidates(ctx context.Context) (*client.ListWithStatus, error) {
 	what := client.Selection{Labels: "!" + ownerLabel}
 	if t.owner != "" {
 		what.Labels = ownerLabel + "=" + t.owner

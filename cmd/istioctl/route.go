@@ -143,7 +143,7 @@ func (f *routeFlags) explain(ctx context.Context, s *session, target string) (*e
 	if err != nil {
 		return nil, err
 	}
-	of, err := f.whose(ctx, c, f.from)
+	of, err := f.resolveProxy(ctx, c, f.from)
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}

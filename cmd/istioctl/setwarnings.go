@@ -50,7 +50,7 @@ func (w *setWarnings) ofTogether(ctx context.Context, list []manifest) ([]string
 	if err != nil {
 		return nil, err
 	}
-	t := together{session: w.session, client: c, list: list}
+	t := atomicApply{session: w.session, client: c, list: list}
 	steps, err := t.operations(ctx)
 	if err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func (s tableStyle) printer(kind *schema.Kind) printers.ResourcePrinter {
 }
 
 // stated prints objects with the proxies' progress, if it is known.
-func (t *tableWriter) stated(all []client.Stated) error {
+func (t *tableWriter) stated(all []client.ObjectWithStatus) error {
 	objects := make([]*schema.Object, len(all))
 	known := map[schema.Key]string{}
 	for i, one := range all {
@@ -78,7 +78,7 @@ func (t *tableWriter) stated(all []client.Stated) error {
 }
 
 // howFar returns the proxies' progress with an object, "" if it is not known.
-func howFar(o client.Stated) (string, error) {
+func howFar(o client.ObjectWithStatus) (string, error) {
 	status, err := o.Status()
 	if err != nil || status == nil {
 		return "", err

@@ -149,11 +149,11 @@ func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 	name := strings.ToLower(key.Kind) + "/" + key.Name
 	tick := time.NewTicker(waitPace)
 	defer tick.Stop()
-	var last client.Stated
+	var last client.ObjectWithStatus
 	var silence error // error since the last answer
 	w.absence.seen = 0
 	// A proxy that refused the object and has left since does not count.
-	look := w.client.GetStatedNow
+	look := w.client.GetWithFreshStatus
 	for {
 		now, err := look(timed, key, store.ReadOptions{})
 		if timed.Err() == nil {
@@ -169,7 +169,7 @@ func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 		case err != nil:
 			w.absence.amiss = true
 		default:
-			last, look = now, w.client.GetStated
+			last, look = now, w.client.GetWithStatus
 			if done, err := w.judge(name, now); done {
 				return err
 			}
@@ -183,7 +183,7 @@ func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 }
 
 // judge reports whether the wait for an object is over and, if it failed, why.
-func (w *waiting) judge(name string, o client.Stated) (done bool, err error) {
+func (w *waiting) judge(name string, o client.ObjectWithStatus) (done bool, err error) {
 	status, err := o.Status()
 	switch {
 	case err != nil:
@@ -228,7 +228,7 @@ func isUnhonoured(status *schema.Status) bool {
 
 // late returns the error for the end of the time, with the missing proxies, or with the
 // reason why the server no longer answers.
-func (w *waiting) late(ctx context.Context, name string, last client.Stated, silence error) error {
+func (w *waiting) late(ctx context.Context, name string, last client.ObjectWithStatus, silence error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return w.fail(ctx, ctx.Err())
 	}
@@ -273,7 +273,7 @@ func doing(p client.Proxy) string {
 }
 
 // missing names the proxies that do not run an object.
-func (w *waiting) missing(ctx context.Context, o client.Stated) []string {
+func (w *waiting) missing(ctx context.Context, o client.ObjectWithStatus) []string {
 	all, err := w.client.ProxiesOf(ctx, o.Key())
 	if err != nil {
 		return []string{"which proxies are missing is not known: " + w.explain(ctx, err)}

@@ -75,7 +75,9 @@ func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) 
 	}
 	f := follower{
 		source: &connection{Reader: &narrowed{c, scope, first}, session: s}, selector: by, display: show,
-		statuses: func(ctx context.Context, tell func(client.Stated)) error { return c.FollowStatuses(ctx, scope, tell) },
+		statuses: func(ctx context.Context, tell func(client.ObjectWithStatus)) error {
+			return c.FollowStatuses(ctx, scope, tell)
+		},
 	}
 	return f.run(ctx)
 }
@@ -114,12 +116,12 @@ func (s *session) watchScope(flags watchFlags, args []string) (store.Scope, sele
 // display shows changes.
 type display struct {
 	event  func(store.Event) error
-	status func(client.Stated) error // nil if the proxies' progress is not shown
+	status func(client.ObjectWithStatus) error // nil if the proxies' progress is not shown
 }
 
 // newDisplay returns a display in the requested format. Tables are laid out for the
 // first list of objects.
-func (s *session) newDisplay(flags watchFlags, scope store.Scope, first *client.StatedList) (display, error) {
+func (s *session) newDisplay(flags watchFlags, scope store.Scope, first *client.ListWithStatus) (display, error) {
 	if !isTable(flags.output) {
 		p, err := objectPrinter(flags.output)
 		return display{event: func(e store.Event) error { return printEvent(s.Stdout, flags.output, p, e) }}, err
@@ -132,7 +134,7 @@ func (s *session) newDisplay(flags watchFlags, scope store.Scope, first *client.
 	if !style.wide {
 		return display{event: table.event}, table.fit(first.Objects().Items)
 	}
-	wide := newStatedTable(table)
+	wide := newProgressTable(table)
 	for _, o := range first.Items {
 		if err := wide.learn(o); err != nil {
 			return display{}, err

@@ -19,7 +19,7 @@ type writeFlags struct {
 	dryRun string
 	wait   bool // until the proxies run it
 
-	together togetherFlags
+	atomic atomicFlags
 }
 
 // connect makes the client for the changes.
@@ -46,14 +46,14 @@ type fileVerb struct {
 
 func (v fileVerb) run(ctx context.Context, s *session, flags writeFlags) error {
 	preconditions := v.preconditions
-	if flags.together.given() {
-		preconditions = flags.together.preconditions()
+	if flags.atomic.given() {
+		preconditions = flags.atomic.preconditions()
 	}
 	list, err := s.manifests(ctx, flags.files, preconditions...)
 	if err != nil {
 		return err
 	}
-	warnings := warningsOf(s, len(list) > 1 && !flags.together.given())
+	warnings := warningsOf(s, len(list) > 1 && !flags.atomic.given())
 	c, err := flags.connect(s, warnings.tell)
 	if err != nil {
 		return err
@@ -69,8 +69,8 @@ func (v fileVerb) run(ctx context.Context, s *session, flags writeFlags) error {
 
 // each handles the objects one after the other, or all at once.
 func (v fileVerb) each(ctx context.Context, s *session, c *client.Client, flags writeFlags, list []manifest) error {
-	if flags.together.given() {
-		t := together{s, c, flags.together, list}
+	if flags.atomic.given() {
+		t := atomicApply{s, c, flags.atomic, list}
 		return t.apply(ctx, flags)
 	}
 	var steps []step
@@ -90,7 +90,7 @@ func (v fileVerb) command(s *session, cmd *cobra.Command) *cobra.Command {
 		if err := errors.Join(flags.files.required(), checkOutput(flags.output, writeFormats)); err != nil {
 			return err
 		}
-		if err := flags.together.check(flags.dryRun); err != nil {
+		if err := flags.atomic.check(flags.dryRun); err != nil {
 			return err
 		}
 		if flags.wait && flags.dryRun != dryRunNone {
@@ -100,7 +100,7 @@ func (v fileVerb) command(s *session, cmd *cobra.Command) *cobra.Command {
 	}
 	flags.add(cmd, writeFormats)
 	if v.applies {
-		flags.together.add(cmd)
+		flags.atomic.add(cmd)
 		cmd.Flags().BoolVar(&flags.wait, "wait", false, "wait until the proxies run the objects, for a minute or --timeout; see 'istioctl wait'")
 	}
 	return cmd

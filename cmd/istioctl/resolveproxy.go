@@ -16,10 +16,10 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// whose returns the proxy for a node id, or for a part of a node id that only one
+// resolveProxy returns the proxy for a node id, or for a part of a node id that only one
 // connected proxy has.
-func (f *proxyFlags) whose(ctx context.Context, c *client.Client, part string) (client.Whose, error) {
-	of := client.Whose{Node: part, Labels: pairs(f.labels)}
+func (f *proxyFlags) resolveProxy(ctx context.Context, c *client.Client, part string) (client.ProxyRef, error) {
+	of := client.ProxyRef{Node: part, Labels: pairs(f.labels)}
 	if strings.Count(part, "~") == 3 {
 		return of, nil
 	}

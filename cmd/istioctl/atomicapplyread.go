@@ -15,7 +15,7 @@ const listFrom = 10
 
 // stored returns the stored objects that the files name and, to prune, those that the
 // files may no longer have.
-func (t *together) stored(ctx context.Context) (map[schema.Key]*schema.Object, error) {
+func (t *atomicApply) stored(ctx context.Context) (map[schema.Key]*schema.Object, error) {
 	found := map[schema.Key]*schema.Object{}
 	if t.prune {
 		list, err := t.candidates(ctx)
@@ -39,7 +39,7 @@ func (t *together) stored(ctx context.Context) (map[schema.Key]*schema.Object, e
 }
 
 // wanted returns the objects of the files that are not in found, by kind and namespace.
-func (t *together) wanted(found map[schema.Key]*schema.Object) map[store.Scope]map[schema.Key]bool {
+func (t *atomicApply) wanted(found map[schema.Key]*schema.Object) map[store.Scope]map[schema.Key]bool {
 	out := map[store.Scope]map[schema.Key]bool{}
 	for _, m := range t.list {
 		if found[m.Key()] != nil {
@@ -54,7 +54,7 @@ func (t *together) wanted(found map[schema.Key]*schema.Object) map[store.Scope]m
 	return out
 }
 
-func (t *together) readEach(ctx context.Context, _ store.Scope, wanted map[schema.Key]bool, found map[schema.Key]*schema.Object) error {
+func (t *atomicApply) readEach(ctx context.Context, _ store.Scope, wanted map[schema.Key]bool, found map[schema.Key]*schema.Object) error {
 	for key := range wanted {
 		o, err := t.client.Get(ctx, key, store.ReadOptions{})
 		switch {
@@ -67,7 +67,7 @@ func (t *together) readEach(ctx context.Context, _ store.Scope, wanted map[schem
 	return nil
 }
 
-func (t *together) readAll(ctx context.Context, scope store.Scope, wanted map[schema.Key]bool, found map[schema.Key]*schema.Object) error {
+func (t *atomicApply) readAll(ctx context.Context, scope store.Scope, wanted map[schema.Key]bool, found map[schema.Key]*schema.Object) error {
 	list, err := t.session.list(ctx, t.client, client.InScope(scope), pageSize)
 	if err != nil {
 		return err

@@ -8,40 +8,40 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// statedTable prints changes with the proxies' progress, and an additional row when only
+// progressTable prints changes with the proxies' progress, and an additional row when only
 // that progress changes.
-type statedTable struct {
+type progressTable struct {
 	*tableWriter
-	known map[schema.Key]stated // the newest state received for each object
-	shown map[schema.Key]stated // what is on the screen
+	known map[schema.Key]progress // the newest state received for each object
+	shown map[schema.Key]progress // what is on the screen
 }
 
-// stated is the proxies' progress with one revision of an object.
-type stated struct {
+// progress is the proxies' progress with one revision of an object.
+type progress struct {
 	revision int64
 	far      string
 }
 
-func newStatedTable(t *tableWriter) *statedTable {
-	s := &statedTable{tableWriter: t, known: map[schema.Key]stated{}, shown: map[schema.Key]stated{}}
+func newProgressTable(t *tableWriter) *progressTable {
+	s := &progressTable{tableWriter: t, known: map[schema.Key]progress{}, shown: map[schema.Key]progress{}}
 	t.far = func(o *schema.Object) string { return s.of(o).far }
 	return s
 }
 
 // of returns the state of an object as far as it is known.
-func (t *statedTable) of(o *schema.Object) stated {
+func (t *progressTable) of(o *schema.Object) progress {
 	known, ok := t.known[o.Key()]
 	switch {
 	case !ok:
-		return stated{o.Revision(), none}
+		return progress{o.Revision(), none}
 	case known.revision != o.Revision():
-		return stated{o.Revision(), schema.ReasonPending}
+		return progress{o.Revision(), schema.ReasonPending}
 	}
 	return known
 }
 
 // event prints the row of a changed object.
-func (t *statedTable) event(e store.Event) error {
+func (t *progressTable) event(e store.Event) error {
 	key := e.Object.Key()
 	if e.Type == store.Deleted {
 		delete(t.known, key)
@@ -53,17 +53,17 @@ func (t *statedTable) event(e store.Event) error {
 }
 
 // learn records the state of an object. The next event of the object prints it.
-func (t *statedTable) learn(o client.Stated) error {
+func (t *progressTable) learn(o client.ObjectWithStatus) error {
 	far, err := howFar(o)
 	if err != nil || o.Revision() < t.known[o.Key()].revision {
 		return err // Another replica may be behind.
 	}
-	t.known[o.Key()] = stated{o.Revision(), cmp.Or(far, none)}
+	t.known[o.Key()] = progress{o.Revision(), cmp.Or(far, none)}
 	return nil
 }
 
 // status prints the row of an object on the screen if its state has changed.
-func (t *statedTable) status(o client.Stated) error {
+func (t *progressTable) status(o client.ObjectWithStatus) error {
 	if err := t.learn(o); err != nil {
 		return err
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Stated is an object and its status in the proxies.
-type Stated struct {
+// ObjectWithStatus is an object and its status in the proxies.
+type ObjectWithStatus struct {
 	*schema.Object
 	Raw json.RawMessage // the status as the server wrote it; nil for none
 }
 
 // Status returns the decoded status, nil if the server sent none.
-func (s Stated) Status() (*schema.Status, error) {
+func (s ObjectWithStatus) Status() (*schema.Status, error) {
 	if len(s.Raw) == 0 {
 		return nil, nil
 	}
@@ -25,15 +25,15 @@ func (s Stated) Status() (*schema.Status, error) {
 	return &out, json.Unmarshal(s.Raw, &out)
 }
 
-// StatedList is a store.List with the status of each object.
-type StatedList struct {
-	Items     []Stated
+// ListWithStatus is a store.List with the status of each object.
+type ListWithStatus struct {
+	Items     []ObjectWithStatus
 	Revision  int64
 	Remaining int
 }
 
 // Objects returns the list without the statuses.
-func (l *StatedList) Objects() *store.List {
+func (l *ListWithStatus) Objects() *store.List {
 	list := &store.List{Revision: l.Revision, Remaining: l.Remaining}
 	for _, item := range l.Items {
 		list.Items = append(list.Items, item.Object)
@@ -45,7 +45,7 @@ func (l *StatedList) Objects() *store.List {
 // with each change of a status, until ctx or the stream ends. It returns an error as
 // Watch does. It is no watch of the objects: it may report a status twice, and does not
 // report deletions.
-func (c *Client) FollowStatuses(ctx context.Context, scope store.Scope, tell func(Stated)) error {
+func (c *Client) FollowStatuses(ctx context.Context, scope store.Scope, tell func(ObjectWithStatus)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	query := InScope(scope).query()
@@ -66,7 +66,7 @@ func (c *Client) FollowStatuses(ctx context.Context, scope store.Scope, tell fun
 		case store.ErrorFrame:
 			return fr.failure()
 		case store.Added, store.Modified:
-			o, err := decodeStated(scope.Kind, fr.Object)
+			o, err := decodeWithStatus(scope.Kind, fr.Object)
 			if err != nil {
 				return fmt.Errorf("a frame of the watch: %w", err)
 			}

@@ -22,26 +22,26 @@ import (
 // ownerLabel names the set of files that an object comes from.
 const ownerLabel = "registry.istio.io/owner"
 
-// togetherFlags make an apply one transaction.
-type togetherFlags struct {
+// atomicFlags make an apply one transaction.
+type atomicFlags struct {
 	atomic   bool
 	prune    bool
 	owner    string
 	selector pruneSelector
 }
 
-func (f *togetherFlags) add(cmd *cobra.Command) {
+func (f *atomicFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.atomic, "atomic", false, "apply all objects in one transaction, or none of them")
 	cmd.Flags().BoolVar(&f.prune, "prune", false, "with --owner or -l: in the same transaction delete the objects that are meant by these and that the files no longer have; implies --atomic")
 	cmd.Flags().VarP(&f.selector, "selector", "l", "with --prune: only among objects with these labels, such as team=shop; all that is applied must have them")
 	cmd.Flags().StringVar(&f.owner, "owner", "", "label the objects "+ownerLabel+"=OWNER, and touch none of another owner; implies --atomic")
 }
 
-func (f *togetherFlags) given() bool {
+func (f *atomicFlags) given() bool {
 	return f.atomic || f.prune || f.owner != "" || f.selector.Selector != nil
 }
 
-func (f *togetherFlags) check(dryRun string) error {
+func (f *atomicFlags) check(dryRun string) error {
 	switch {
 	case f.prune && f.owner == "" && f.selector.Selector == nil:
 		return usagef("--prune wants --owner NAME, to delete only what was applied with it, or -l LABELS")
@@ -56,12 +56,12 @@ func (f *togetherFlags) check(dryRun string) error {
 }
 
 // preconditions returns those of an apply in which each object may be given once.
-func (f *togetherFlags) preconditions() []precondition {
+func (f *atomicFlags) preconditions() []precondition {
 	return []precondition{named("apply"), repeated(diag.Error), f.unowned, f.selector.unselected}
 }
 
 // unowned finds objects with a different owner than that of the command line.
-func (f *togetherFlags) unowned(list []manifest) diag.List {
+func (f *atomicFlags) unowned(list []manifest) diag.List {
 	var out diag.List
 	for _, m := range list {
 		if said := m.Meta.Labels[ownerLabel]; f.owner != "" && said != "" && said != f.owner {
@@ -72,11 +72,11 @@ func (f *togetherFlags) unowned(list []manifest) diag.List {
 	return out
 }
 
-// together is an apply in one transaction.
-type together struct {
+// atomicApply is an apply in one transaction.
+type atomicApply struct {
 	*session
 	client *client.Client
-	togetherFlags
+	atomicFlags
 	list []manifest
 }
 
@@ -89,7 +89,7 @@ type operation struct {
 
 // apply does everything or nothing. It tries again after changes by other writers,
 // unless a file names a version of the object.
-func (t *together) apply(ctx context.Context, flags writeFlags) error {
+func (t *atomicApply) apply(ctx context.Context, flags writeFlags) error {
 	r, err := t.report(flags, len(t.list))
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func opsOf(steps []operation) []store.Op {
 
 // operations returns the operations that bring the stored objects to the state of the
 // files. Each requires that the state it was made for is still stored.
-func (t *together) operations(ctx context.Context) ([]operation, error) {
+func (t *atomicApply) operations(ctx context.Context) ([]operation, error) {
 	stored, err := t.stored(ctx)
 	if err != nil {
 		return nil, t.fail(ctx, err)
@@ -149,7 +149,7 @@ func (t *together) operations(ctx context.Context) ([]operation, error) {
 	return steps, nil
 }
 
-func (t *together) operation(m manifest, before *schema.Object) (operation, error) {
+func (t *atomicApply) operation(m manifest, before *schema.Object) (operation, error) {
 	meta, verb := m.Meta, store.OpUpdate
 	if err := t.ours(m, before); err != nil {
 		return operation{}, err
@@ -173,7 +173,7 @@ func (t *together) operation(m manifest, before *schema.Object) (operation, erro
 }
 
 // ours refuses a stored object that another owner has applied.
-func (t *together) ours(m manifest, before *schema.Object) error {
+func (t *atomicApply) ours(m manifest, before *schema.Object) error {
 	if before == nil || t.owner == "" && !t.prune {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (o operation) outcome(done *schema.Object) outcome {
 
 // raced reports whether another writer was faster with an object for which no file
 // names a version.
-func (t *together) raced(err error) bool {
+func (t *atomicApply) raced(err error) bool {
 	if !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrExists) && !errors.Is(err, store.ErrConflict) {
 		return false
 	}
@@ -229,7 +229,7 @@ func blamed(err error) (index int, text string, ok bool) {
 }
 
 // failed returns an error with the object at fault and its position in the files.
-func (t *together) failed(ctx context.Context, steps []operation, err error) error {
+func (t *atomicApply) failed(ctx context.Context, steps []operation, err error) error {
 	if errors.Is(err, store.ErrOutcomeUnknown) {
 		return fmt.Errorf("%s; all of it or nothing was done: run it again to be sure", t.explain(ctx, err))
 	}
