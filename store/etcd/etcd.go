@@ -9,10 +9,12 @@
 //	             historywalk.go: for any number of objects;
 //	             historykeep.go: which records are dropped;
 //	             historylimit.go: how many are certainly kept)
-//	guess.go     lets a write skip its read (turns.go: queues the writers that
+//	optimistic.go
+//	             lets a write skip its read (turns.go: queues the writers that
 //	             change one object by function)
-//	watch.go     etcd's watch as whole revisions (assist.go: the requests that it
-//	             needs; echoes.go: the objects that it need not decode)
+//	watch.go     etcd's watch as whole revisions (watchprogress.go: the requests
+//	             that it needs; pendingwrites.go: the objects that it need not
+//	             decode)
 //	events.go    etcd's changes as readers see them
 //	keys.go      the layout of keys, in which every scope is one range
 //	             (prefix.go: detects a wrong prefix)
@@ -56,13 +58,13 @@ type Store struct {
 	log    *slog.Logger
 	turns  turns
 
-	guesses guesses
-	echoes  echoes
-	adrift  atomic.Int64 // see clock.go
-	memory  mvcc.KV      // of an etcd that is a single member in this process; else nil
-	open    atomic.Bool  // no migration fills it
-	limits  Limits
-	surplus surplus // see historykeep.go
+	optimistic    optimisticState
+	pendingWrites pendingWrites
+	adrift        atomic.Int64 // see clock.go
+	memory        mvcc.KV      // of an etcd that is a single member in this process; else nil
+	open          atomic.Bool  // no migration fills it
+	limits        Limits
+	surplus       surplus // see historykeep.go
 }
 
 // Limits are the limits of a Store.

@@ -84,7 +84,7 @@ func (w *watcher) after(ev *clientv3.Event) (*schema.Object, error) {
 	if ev.Type == clientv3.EventTypeDelete {
 		return nil, nil
 	}
-	if obj := w.store.echoes.take(ev.Kv); obj != nil {
+	if obj := w.store.pendingWrites.take(ev.Kv); obj != nil {
 		return obj, nil
 	}
 	obj, err := w.store.keys.object(ev.Kv, ev.Kv.ModRevision)
@@ -101,7 +101,7 @@ func (w *watcher) before(ev *clientv3.Event, now *schema.Object) *schema.Object 
 		return nil
 	}
 	if now != nil {
-		if obj := w.store.guesses.known(now.Key(), ev.PrevKv); obj != nil {
+		if obj := w.store.optimistic.known(now.Key(), ev.PrevKv); obj != nil {
 			return obj
 		}
 	}

@@ -46,7 +46,7 @@ func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 	}
 	key, span := s.keys.changes()
 	go w.run(ctx, s.client.Watch(alone(ctx), key, span, clientv3.WithRev(after+1), clientv3.WithPrevKV()))
-	go w.assist(ctx)
+	go w.followProgress(ctx)
 	return w, nil
 }
 

@@ -41,7 +41,7 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 		return nil, err
 	}
 	w.by = store.AuthorOf(ctx)
-	if !s.guesses.fill(w) {
+	if !s.optimistic.fill(w) {
 		err = s.ask(ctx, w)
 	}
 	for err == nil {
@@ -230,7 +230,7 @@ func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) 
 	}
 	for i, key := range w.keys {
 		if w.next[i] != nil && !w.idle(i) {
-			s.echoes.expect(key, w.next[i])
+			s.pendingWrites.expect(key, w.next[i])
 		}
 	}
 	resp, err := s.client.Txn(ctx).If(conditions...).Then(changes...).Else(w.reads()...).Commit()
@@ -238,11 +238,11 @@ func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) 
 	case err != nil:
 		return nil, unanswered(err, w.name())
 	case !resp.Succeeded:
-		s.guesses.refused(w)
+		s.optimistic.refused(w)
 		return nil, w.read(resp)
 	}
-	results := w.results(&s.echoes, resp.Header.Revision)
-	s.guesses.wrote(w, results, resp.Header.Revision)
+	results := w.results(&s.pendingWrites, resp.Header.Revision)
+	s.optimistic.wrote(w, results, resp.Header.Revision)
 	s.surplus.add(w)
 	return results, nil
 }
@@ -285,12 +285,12 @@ func (w *write) puts() []clientv3.Op {
 	return ops
 }
 
-func (w *write) results(echoes *echoes, revision int64) []*schema.Object {
+func (w *write) results(pendingWrites *pendingWrites, revision int64) []*schema.Object {
 	results := make([]*schema.Object, len(w.ops))
 	for i := range w.ops {
 		results[i] = w.current[i]
 		if !w.idle(i) {
-			results[i] = echoes.wrote(w.keys[i], w.answers[i], revision)
+			results[i] = pendingWrites.wrote(w.keys[i], w.answers[i], revision)
 		}
 	}
 	return results

@@ -16,9 +16,9 @@ const (
 	writtenSize = 1 << 20
 )
 
-// guesses predict what etcd has now. A right guess saves a write a round trip. A wrong
-// one costs as much as reading first, and a refused proposal.
-type guesses struct {
+// optimisticState predicts what etcd has now. A right guess saves a write a round trip. A
+// wrong one costs as much as reading first, and a refused proposal.
+type optimisticState struct {
 	peek func(schema.Key) *schema.Object
 
 	mu sync.Mutex
@@ -38,11 +38,11 @@ type written struct {
 // Guess makes writes start from the object that peek returns: a state as read from
 // etcd, of any age, or nil if it is unknown. peek must return immediately. Call Guess
 // before the first write and the first watch.
-func (s *Store) Guess(peek func(schema.Key) *schema.Object) { s.guesses.peek = peek }
+func (s *Store) Guess(peek func(schema.Key) *schema.Object) { s.optimistic.peek = peek }
 
 // fill guesses the state for a whole transaction, if it can. It assumes that a create
 // finds no object.
-func (g *guesses) fill(w *write) bool {
+func (g *optimisticState) fill(w *write) bool {
 	for i, op := range w.ops {
 		if op.Verb == store.OpCreate {
 			continue
@@ -54,7 +54,7 @@ func (g *guesses) fill(w *write) bool {
 	return true
 }
 
-func (g *guesses) of(key schema.Key) *schema.Object {
+func (g *optimisticState) of(key schema.Key) *schema.Object {
 	if g.peek == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (g *guesses) of(key schema.Key) *schema.Object {
 	return seen
 }
 
-func (g *guesses) forget(key schema.Key) {
+func (g *optimisticState) forget(key schema.Key) {
 	g.size -= g.written[key].length()
 	delete(g.written, key)
 }
@@ -85,7 +85,7 @@ func (w written) length() int {
 }
 
 // known returns the object of a key if it is the one that etcd had at a revision.
-func (g *guesses) known(key schema.Key, kv *mvccpb.KeyValue) *schema.Object {
+func (g *optimisticState) known(key schema.Key, kv *mvccpb.KeyValue) *schema.Object {
 	if g.peek == nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (g *guesses) known(key schema.Key, kv *mvccpb.KeyValue) *schema.Object {
 }
 
 // refused drops the guesses of a write that etcd refused.
-func (g *guesses) refused(w *write) {
+func (g *optimisticState) refused(w *write) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, op := range w.ops {
@@ -105,7 +105,7 @@ func (g *guesses) refused(w *write) {
 }
 
 // wrote remembers what etcd has after a write.
-func (g *guesses) wrote(w *write, results []*schema.Object, revision int64) {
+func (g *optimisticState) wrote(w *write, results []*schema.Object, revision int64) {
 	if g.peek == nil {
 		return
 	}
@@ -120,7 +120,7 @@ func (g *guesses) wrote(w *write, results []*schema.Object, revision int64) {
 	}
 }
 
-func (g *guesses) remember(key schema.Key, own written) {
+func (g *optimisticState) remember(key schema.Key, own written) {
 	if g.written[key].revision > own.revision {
 		return
 	}

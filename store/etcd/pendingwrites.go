@@ -11,40 +11,40 @@ import (
 // These bound the objects that are kept until the watch returns them, in number and in
 // bytes of JSON. The watch decodes the objects that were dropped.
 const (
-	maxEchoes  = 1024
-	echoesSize = 16 << 20
+	maxPending  = 1024
+	pendingSize = 16 << 20
 )
 
-// echoes holds objects that this store wrote and its watch has not delivered yet. The
+// pendingWrites holds objects that this store wrote and its watch has not delivered yet. The
 // watch need not decode them, and it delivers the same pointers that the writer
 // received. etcd may hold something else under the key, so the bytes are compared.
-type echoes struct {
+type pendingWrites struct {
 	mu      sync.Mutex
-	objects map[string]*echo // by key in etcd
+	objects map[string]*pendingWrite // by key in etcd
 	size    int
 }
 
-type echo struct {
+type pendingWrite struct {
 	written *schema.Object
 	stored  *schema.Object // with its revision, once the writer or the watch has asked for it
 }
 
 // expect adds an object before it is written.
-func (e *echoes) expect(key string, obj *schema.Object) {
+func (e *pendingWrites) expect(key string, obj *schema.Object) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	size := len(obj.JSON())
-	if e.objects == nil || len(e.objects) >= maxEchoes || e.size+size > echoesSize {
-		e.objects, e.size = map[string]*echo{}, 0
+	if e.objects == nil || len(e.objects) >= maxPending || e.size+size > pendingSize {
+		e.objects, e.size = map[string]*pendingWrite{}, 0
 	}
 	e.forget(key)
-	e.objects[key] = &echo{written: obj}
+	e.objects[key] = &pendingWrite{written: obj}
 	e.size += size
 }
 
 // take returns the object from which a value of etcd was written, or nil if it is
 // unknown.
-func (e *echoes) take(kv *mvccpb.KeyValue) *schema.Object {
+func (e *pendingWrites) take(kv *mvccpb.KeyValue) *schema.Object {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	one := e.objects[string(kv.Key)]
@@ -55,7 +55,7 @@ func (e *echoes) take(kv *mvccpb.KeyValue) *schema.Object {
 }
 
 // wrote returns the object that was written under a key, with its revision.
-func (e *echoes) wrote(key string, obj *schema.Object, revision int64) *schema.Object {
+func (e *pendingWrites) wrote(key string, obj *schema.Object, revision int64) *schema.Object {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if one := e.objects[key]; one != nil && one.written == obj {
@@ -65,7 +65,7 @@ func (e *echoes) wrote(key string, obj *schema.Object, revision int64) *schema.O
 }
 
 // at creates the stored object at the first call and drops the entry at the second.
-func (e *echoes) at(key string, one *echo, revision int64) *schema.Object {
+func (e *pendingWrites) at(key string, one *pendingWrite, revision int64) *schema.Object {
 	if one.stored != nil && one.stored.Revision() == revision {
 		e.forget(key)
 		return one.stored
@@ -74,7 +74,7 @@ func (e *echoes) at(key string, one *echo, revision int64) *schema.Object {
 	return one.stored
 }
 
-func (e *echoes) forget(key string) {
+func (e *pendingWrites) forget(key string) {
 	if one := e.objects[key]; one != nil {
 		delete(e.objects, key)
 		e.size -= len(one.written.JSON())

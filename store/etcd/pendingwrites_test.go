@@ -10,9 +10,9 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestEchoes checks that a written object is returned only if the bytes are the same.
-func TestEchoes(t *testing.T) {
-	var e echoes
+// TestPendingWrites checks that a written object is returned only if the bytes are the same.
+func TestPendingWrites(t *testing.T) {
+	var e pendingWrites
 	value := func(key string, o *schema.Object) *mvccpb.KeyValue {
 		return &mvccpb.KeyValue{Key: []byte(key), Value: o.Encoded(), ModRevision: 7}
 	}
@@ -37,10 +37,10 @@ func TestEchoes(t *testing.T) {
 	}
 }
 
-// TestEchoesOfTheWriter checks that the watch delivers the object that the writer
+// TestPendingWritesOfTheWriter checks that the watch delivers the object that the writer
 // received, if it has that revision.
-func TestEchoesOfTheWriter(t *testing.T) {
-	var e echoes
+func TestPendingWritesOfTheWriter(t *testing.T) {
+	var e pendingWrites
 	written := storetest.Rule(t, "default", "a", 1)
 	value := &mvccpb.KeyValue{Key: []byte("a"), Value: written.Encoded(), ModRevision: 7}
 	e.expect("a", written)
@@ -56,20 +56,20 @@ func TestEchoesOfTheWriter(t *testing.T) {
 	}
 }
 
-// TestEchoesAreBounded checks that objects that are never taken are dropped.
-func TestEchoesAreBounded(t *testing.T) {
-	var e echoes
+// TestPendingWritesAreBounded checks that objects that are never taken are dropped.
+func TestPendingWritesAreBounded(t *testing.T) {
+	var e pendingWrites
 	large := storetest.Large(t, "default", "a", 1<<20)
 	for i := range 100 {
 		e.expect(fmt.Sprint(i), large)
-		if e.size > echoesSize {
+		if e.size > pendingSize {
 			t.Fatalf("%d bytes are kept", e.size)
 		}
 	}
 	small := storetest.Rule(t, "default", "a", 1)
-	for i := range 3 * maxEchoes {
+	for i := range 3 * maxPending {
 		e.expect(fmt.Sprint(i), small)
-		if len(e.objects) > maxEchoes {
+		if len(e.objects) > maxPending {
 			t.Fatalf("%d objects are kept", len(e.objects))
 		}
 	}

@@ -21,10 +21,10 @@ func (w *watcher) RequestProgress(context.Context) error {
 	return nil
 }
 
-// assist makes the requests to etcd that a watch needs, so that the watch itself never
+// followProgress makes the requests to etcd that a watch needs, so that the watch itself never
 // waits for an answer. It finds the revision at which a progress request is fulfilled,
 // and moves the clock past changes that were made without it.
-func (w *watcher) assist(ctx context.Context) {
+func (w *watcher) followProgress(ctx context.Context) {
 	var said trouble
 	again := w.adopt(ctx, &said) // Changes that an earlier watch left.
 	for {
