@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,14 +110,22 @@ const (
 	asCrowd              // callers refuse all unknown hosts instead
 )
 
+// ruledHost says how callers follow a VirtualService for a host.
+type ruledHost struct {
+	reach reach
+	// through is the wildcard by which they follow it, if they follow it for that
+	// wildcard too. The host then needs no virtual host of its own.
+	through string
+}
+
 // reachKey is a host and its callers.
 type reachKey struct {
 	host  string
 	scope scope
 }
 
-// reachIn returns the reach of a host for callers of a scope.
-func (p *plan) reachIn(s scope, host string) reach {
+// ruledIn returns how callers of a scope follow a VirtualService for a host.
+func (p *plan) ruledIn(s scope, host string) ruledHost {
 	s.network, s.selection = "", ""
 	if !s.sidecar.limits() {
 		s.sidecar = nil
@@ -127,20 +136,26 @@ func (p *plan) reachIn(s scope, host string) reach {
 	return p.reaches.Get(p.r, reachKey{host, s})
 }
 
-func (p *plan) findReach(key reachKey) reach {
-	vs := p.forScope(key.scope).virtualFor(key.host)
+func (p *plan) findRuled(key reachKey) ruledHost {
+	d := p.forScope(key.scope)
+	vs := d.virtualFor(key.host)
 	switch {
 	case vs == nil || len(vs.http) == 0:
-		return nowhere
+		return ruledHost{reach: nowhere}
 	case slices.Contains(p.crowds.Get(p.r, none{}).listed(), vs):
 		if p.isLoose(key.host) {
-			return asCrowd
+			return ruledHost{reach: asCrowd}
 		}
-		return nowhere
-	case p.isLoose(key.host):
-		return atAll
+		return ruledHost{reach: nowhere}
 	}
-	return atFirst
+	out := ruledHost{reach: atFirst}
+	if p.isLoose(key.host) {
+		out.reach = atAll
+	}
+	if by := d.matched(vs, key.host); by != key.host && d.virtualFor(by) == vs {
+		out.through = by
+	}
+	return out
 }
 
 // undeclared has the hosts for which callers of a scope follow a VirtualService
@@ -148,13 +163,15 @@ func (p *plan) findReach(key reachKey) reach {
 type undeclared struct {
 	hosts []string // hosts and wildcards, sorted, that are followed at all HTTP ports
 	first []string // those that are followed at port 80, sorted
+	// through has the wildcards of ruledHost, by the hosts that have one.
+	through map[string]string
 	// crowd is one of the hosts that have no virtual hosts because they are too
 	// many, or "". Callers refuse all unknown hosts instead.
 	crowd string
 }
 
 func (u *undeclared) equal(other *undeclared) bool {
-	return u.crowd == other.crowd && slices.Equal(u.hosts, other.hosts) && slices.Equal(u.first, other.first)
+	return u.crowd == other.crowd && slices.Equal(u.hosts, other.hosts) && slices.Equal(u.first, other.first) && maps.Equal(u.through, other.through)
 }
 
 // undeclaredIn returns the undeclared hosts whose HTTP routes callers of a scope
@@ -165,7 +182,15 @@ func (p *plan) undeclaredIn(s scope) *undeclared {
 		return out
 	}
 	for _, name := range p.ruledHosts.Get(p.r, none{}).listed() {
-		switch host := completed(*name, s.domain); p.reachIn(s, host) {
+		host := completed(*name, s.domain)
+		ruled := p.ruledIn(s, host)
+		if ruled.through != "" {
+			if out.through == nil {
+				out.through = map[string]string{}
+			}
+			out.through[host] = ruled.through
+		}
+		switch ruled.reach {
 		case asCrowd:
 			out.crowd = host
 		case atAll:
@@ -294,7 +319,9 @@ func (p *plan) takesConnections(s scope, number int) *mesh.Service {
 }
 
 // undeclaredEntries returns the virtual hosts of a table for hosts that no service
-// of the table has. They get the domains that services leave free.
+// of the table has. They get the domains that services leave free. A host that is
+// followed through a wildcard shares the virtual host of the wildcard: a rule for a
+// wildcard must not be repeated for each host that others name.
 func (p *plan) undeclaredEntries(s scope, t *tableLayout, u *undeclared) []*entry {
 	hosts := p.undeclaredAt(s, u, t.port)
 	if len(hosts) == 0 {
@@ -318,17 +345,29 @@ func (p *plan) undeclaredEntries(s scope, t *tableLayout, u *undeclared) []*entr
 			}
 		}
 	}
-	for _, host := range hosts { // Whole names first: a short form must not take one.
-		if known[host] {
-			continue
-		}
-		at := p.standIns.Get(p.r, standIn{host, t.port})
-		c := &candidate{&ir.VirtualHost{Name: host + ":" + strconv.Itoa(t.port)}, at.service, at.port}
-		claim(c, strings.TrimSuffix(host, "."))
-		found.add(c)
+	hosts = slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return known[host] })
+	listed, at := map[string]bool{}, map[string]*candidate{}
+	for _, host := range hosts {
+		listed[host] = true
 	}
-	for _, c := range found.hosts {
-		claim(c, hostForms(strings.TrimSuffix(c.service.Hostname, "."), s.domain)...)
+	add := func(host string) {
+		of := p.standIns.Get(p.r, standIn{host, t.port})
+		at[host] = &candidate{&ir.VirtualHost{Name: host + ":" + strconv.Itoa(t.port)}, of.service, of.port}
+		found.add(at[host])
+	}
+	for _, host := range hosts {
+		if by := u.through[host]; by == "" || !listed[by] {
+			add(host)
+		}
+	}
+	for _, host := range hosts { // Whole names first: a short form must not take one.
+		if at[host] == nil {
+			at[host] = at[u.through[host]]
+		}
+		claim(at[host], strings.TrimSuffix(host, "."))
+	}
+	for _, host := range hosts {
+		claim(at[host], hostForms(strings.TrimSuffix(host, "."), s.domain)...)
 	}
 	found.hosts = slices.DeleteFunc(found.hosts, func(c *candidate) bool { return !c.sound() })
 	var out []*entry

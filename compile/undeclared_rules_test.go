@@ -125,3 +125,57 @@ func TestRulesOfSettledHosts(t *testing.T) {
 		t.Errorf("the rule has problems: %v", problems)
 	}
 }
+
+// TestWildcardIsNotRepeated: a rule for a wildcard has one virtual host at each port for
+// callers that follow it, however many hosts beneath it other rules name for others. The
+// hosts, and their short forms, are domains of that one.
+func TestWildcardIsNotRepeated(t *testing.T) {
+	const n = 40
+	var named []string
+	for i := range n {
+		named = append(named, fmt.Sprintf("h%d.default.svc.cluster.local", i), fmt.Sprintf("*.h%d.default.svc.cluster.local", i))
+	}
+	deny := []spec{{"directResponse": spec{"status": 403}}}
+	objs := []*schema.Object{
+		object(t, "Sidecar", "default", spec{"egress": []spec{{"hosts": []string{"*/*"}}}}), // The callers' namespace is known.
+		objectIn(t, "istio-system", "VirtualService", "all", spec{"hosts": []string{"*.local"}, "http": deny}),
+		objectIn(t, "third", "VirtualService", "many", spec{"hosts": named, "exportTo": []string{"."}, "http": []spec{{"directResponse": spec{"status": 418}}}}),
+	}
+	for _, caller := range []struct {
+		node  string
+		hosts int // virtual hosts of the rules
+		many  int // the status for the named hosts
+	}{
+		{"sidecar~10.9.0.1~a.default~default.svc.cluster.local", 1, 403},
+		{"sidecar~10.9.0.1~a.third~third.svc.cluster.local", 1 + 2*n, 418},
+	} {
+		config, _ := compiled(t, caller.node, objs)
+		for _, table := range config.RouteTables {
+			if table.Name != "80" {
+				continue
+			}
+			ruled := 0
+			for _, host := range table.VirtualHosts {
+				if len(host.Routes) == 1 && host.Routes[0].Response != nil && host.Routes[0].Response.Status != 502 {
+					ruled++
+				}
+			}
+			if ruled != caller.hosts {
+				t.Errorf("%s: %d virtual hosts of the rules, want %d", caller.node, ruled, caller.hosts)
+			}
+			for _, name := range append(named, "*.local") {
+				want := caller.many
+				if name == "*.local" {
+					want = 403
+				}
+				to := virtualHost(table, name)
+				if to == nil || to.Routes[0].Response == nil || to.Routes[0].Response.Status != want {
+					t.Fatalf("%s: %s leads to %+v", caller.node, name, to)
+				}
+			}
+			if short := virtualHost(table, "h7"); caller.many == 403 && (short == nil || short.Routes[0].Response == nil || short.Routes[0].Response.Status != 403) {
+				t.Errorf("%s: h7 leads to %+v", caller.node, short)
+			}
+		}
+	}
+}
