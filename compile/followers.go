@@ -9,8 +9,8 @@ import (
 )
 
 // This file decides which callers follow a RouteRule or a DestinationPolicy. These
-// kinds have no exportTo. As for the kinds that have it, a rule for a host of another
-// namespace binds only callers in the rule's own namespace (decision 011).
+// kinds have no exportTo. A rule for a host of another namespace applies only to callers
+// in the rule's own namespace, as for the kinds that have exportTo (decision 011).
 
 // foreign reports whether a rule of a namespace may not decide for all callers of a
 // host that belongs to the namespace owner.
@@ -32,7 +32,7 @@ func (p *plan) followers(stated *source, namespace, owner string) *source {
 	return &out
 }
 
-// checkFollowers reports a rule that not all callers follow to whom it is addressed.
+// checkFollowers reports a rule that fewer callers follow than its source accepts.
 func (p *plan) checkFollowers(ref diag.Ref, field string, stated *source, host string) {
 	owner := p.ownerOf(host)
 	if !p.foreign(ref.Namespace, owner) {

@@ -8,11 +8,12 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// This file finds fields that another version stored and this one does not know, where
-// to ignore them would open a mesh: conditions of a match, and TLS settings (decision
-// 010).
+// This file finds fields that another version stored and this version does not know. If
+// such a field is a condition of a match or a TLS setting, ignoring it would make a mesh
+// more open than its author wrote it (decision 010).
 
-// unknownFields returns the paths of such fields, or nil if there are none.
+// unknownFields returns the paths of the unknown fields of an object, or nil if there
+// are none.
 func unknownFields(own schema.Own) *[]string {
 	var out []string
 	for _, p := range slices.Concat(own.Violations, own.Warnings) {

@@ -1,5 +1,5 @@
 // Package rest answers Envoys that poll: REST discovery v1 (v1.go) and v3 (v3.go).
-// Package discovery decides what each is told.
+// Package discovery has the answers.
 //
 //	poll.go       the body of a v3 poll, decoded
 //	splitpoll.go  the same, split without decoding the node

@@ -43,8 +43,8 @@ type Board struct {
 	stop     chan struct{} // ends the refreshing for watchers
 }
 
-// newBoard returns a board that sums up what is so of this replica's proxies, of which
-// some may be on their way back, and of those of the others.
+// newBoard returns a board that adds up the statuses of this replica's proxies and those
+// that the others report. Some proxies of this replica may be on their way back.
 func newBoard(proxies *cachedProbe[discovery.ObjectStatuses], back proxyReturn, peers *peerReports, log *slog.Logger) *Board {
 	look := func(before *Table, after time.Time) (*Table, time.Duration) {
 		begin := time.Now()
@@ -69,7 +69,7 @@ func newBoard(proxies *cachedProbe[discovery.ObjectStatuses], back proxyReturn, 
 // look takes long.
 func (b *Board) Recent() *Table { return b.tables.recent() }
 
-// Refresh has Recent return what is so after the call, unless ctx ends before.
+// Refresh makes Recent return the state after this call, unless ctx ends before.
 func (b *Board) Refresh(ctx context.Context) { b.tables.after(ctx, time.Now()) }
 
 // Since returns the objects whose status has changed since a version of the board,

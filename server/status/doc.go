@@ -1,5 +1,6 @@
-// Package status says how objects stand with the proxies of all replicas: the status that
-// answers add to an object, which is stored nowhere (docs/decisions/019-feedback.md).
+// Package status computes the status of objects: how many proxies of all replicas an
+// object affects, how many of them run it, and the conditions that follow. Answers add
+// the status to the object; it is not stored (docs/decisions/019-feedback.md).
 //
 //	discovery.ObjectStatuses ─┐
 //	                          ├─▶ Board ─▶ Table ─▶ the status of an object, and its JSON

@@ -1,5 +1,5 @@
-// Package register keeps the register of the servers that share a store in etcd: who
-// serves, at which address, and who is missing.
+// Package register keeps the register of the servers that share a store in etcd: which
+// servers are present, at which addresses, and which are missing.
 package register
 
 import (
@@ -30,7 +30,7 @@ type Replica struct {
 
 // Register is the register of the servers that share the store, as one member sees it.
 // Each member has an entry under a lease, which ends with its heartbeats, and a second
-// one under a longer lease, from which the others know who is missing:
+// one under a longer lease, from which the others know that it is missing:
 //
 //	<prefix>/replicas/<name>
 //	<prefix>/replicas-known/<name>
