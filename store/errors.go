@@ -34,7 +34,10 @@ var (
 // found by errors.Is), and a detail for people.
 type Error struct {
 	Kind error
-	Key  schema.Key
+	// Op is the operation, such as "list". It is empty where the kind and the detail say
+	// enough.
+	Op  string
+	Key schema.Key
 	// Index is the position of the failed operation in a transaction, otherwise 0.
 	Index int
 	// Current is the stored resourceVersion behind a conflict, if known.
@@ -58,6 +61,13 @@ func (e *Error) Error() string {
 	}
 	if e.Key != (schema.Key{}) {
 		msg = fmt.Sprintf("%s: %s", e.Key, msg)
+		if e.Op != "" {
+			return e.Op + " " + msg
+		}
+		return msg
+	}
+	if e.Op != "" {
+		return e.Op + ": " + msg
 	}
 	return msg
 }

@@ -50,7 +50,7 @@ func (s *Store) clock(ctx context.Context) (revision, etcd int64, err error) {
 	resp, err := s.client.Get(ctx, s.keys.head)
 	switch {
 	case err != nil:
-		return 0, 0, translate(err, schema.Key{})
+		return 0, 0, translate("read the revision", err, schema.Key{})
 	case len(resp.Kvs) == 0:
 		revision, err = s.startClock(ctx)
 		s.open.Store(err == nil)
@@ -82,7 +82,7 @@ func (s *Store) startClock(ctx context.Context) (int64, error) {
 		Commit()
 	switch {
 	case err != nil:
-		return 0, translate(err, schema.Key{})
+		return 0, translate("read the revision", err, schema.Key{})
 	case resp.Succeeded:
 		return resp.Header.Revision, nil
 	}
@@ -153,7 +153,7 @@ func (s *Store) keeps(ctx context.Context, revision int64) (bool, error) {
 	if errors.Is(err, rpctypes.ErrCompacted) {
 		return false, nil
 	}
-	return err == nil, translate(err, schema.Key{})
+	return err == nil, translate("read the revision", err, schema.Key{})
 }
 
 // Count implements store.Counter.
@@ -163,7 +163,7 @@ func (s *Store) Count(ctx context.Context) (count int, revision int64, err error
 		clientv3.OpGet(s.keys.objects, clientv3.WithPrefix(), clientv3.WithCountOnly()),
 	).Commit()
 	if err != nil {
-		return 0, 0, translate(err, schema.Key{})
+		return 0, 0, translate("read the revision", err, schema.Key{})
 	}
 	for _, head := range resp.Responses[0].GetResponseRange().Kvs {
 		revision = s.reading(head.ModRevision, resp.Header.Revision)

@@ -39,25 +39,25 @@ var unavailable = map[codes.Code]bool{
 	codes.Unauthenticated:  true,
 }
 
-// translate converts an error of a client call into an error of package store. The
-// original is its cause.
-func translate(err error, key schema.Key) error {
+// translate converts an error of a client call into an error of package store, which names
+// the operation. The original is its cause.
+func translate(op string, err error, key schema.Key) error {
 	var own *store.Error
 	if err == nil || errors.As(err, &own) {
 		return err
 	}
-	if e := refusal(err, key); e != nil {
+	if e := refusal(op, err, key); e != nil {
 		return e
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
 	case stopped(err):
-		return &store.Error{Kind: store.ErrUnavailable, Key: key, Detail: "etcd has been stopped", Cause: err}
+		return &store.Error{Kind: store.ErrUnavailable, Op: op, Key: key, Detail: "etcd has been stopped", Cause: err}
 	case errors.Is(err, context.DeadlineExceeded) || unavailable[code(err)]:
-		return &store.Error{Kind: store.ErrUnavailable, Key: key, Detail: "etcd does not answer", Cause: err}
+		return &store.Error{Kind: store.ErrUnavailable, Op: op, Key: key, Detail: "etcd does not answer", Cause: err}
 	default:
-		return &store.Error{Kind: errUnexpected, Key: key, Cause: err}
+		return &store.Error{Kind: errUnexpected, Op: op, Key: key, Cause: err}
 	}
 }
 
@@ -67,27 +67,27 @@ var errUnexpected = errors.New("etcd answers in an unexpected way")
 
 // refusal returns the error for a request that etcd refused, and nil for all other
 // errors.
-func refusal(err error, key schema.Key) error {
+func refusal(op string, err error, key schema.Key) error {
 	for _, t := range translations {
 		if errors.Is(err, t.etcd) {
-			return &store.Error{Kind: t.kind, Key: key, Detail: t.detail, Cause: err}
+			return &store.Error{Kind: t.kind, Op: op, Key: key, Detail: t.detail, Cause: err}
 		}
 	}
 	if code(err) == codes.ResourceExhausted {
 		// This code comes from gRPC, about message sizes. etcd's own errors are above.
-		return &store.Error{Kind: store.ErrTooLarge, Key: key, Detail: "the message is larger than etcd takes", Cause: err}
+		return &store.Error{Kind: store.ErrTooLarge, Op: op, Key: key, Detail: "the message is larger than etcd takes", Cause: err}
 	}
 	return nil
 }
 
 // unanswered is translate for a request that writes. etcd may have done the write, or
 // may still do it, unless it refused.
-func unanswered(err error, key schema.Key) error {
-	if e := refusal(err, key); e != nil {
+func unanswered(op string, err error, key schema.Key) error {
+	if e := refusal(op, err, key); e != nil {
 		return e
 	}
 	return &store.Error{
-		Kind: store.ErrOutcomeUnknown, Key: key, Cause: err,
+		Kind: store.ErrOutcomeUnknown, Op: op, Key: key, Cause: err,
 		Detail: "etcd does not answer: the write may or may not be done, read the object to see",
 	}
 }

@@ -111,7 +111,7 @@ func (s *Store) Get(ctx context.Context, key schema.Key, opts store.ReadOptions)
 	}
 	found, _, err := s.read(ctx, name, opts.AtLeast)
 	if err != nil {
-		return nil, translate(err, key)
+		return nil, translate("get", err, key)
 	}
 	if len(found.Kvs) == 0 {
 		return nil, &store.Error{Kind: store.ErrNotFound, Key: key}

@@ -14,7 +14,7 @@ import (
 // batch converts one answer of etcd. Its revision is 0 if the answer has no changes.
 func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
 	if err := answer.Err(); err != nil {
-		return store.Batch{}, translate(err, schema.Key{})
+		return store.Batch{}, translate("watch", err, schema.Key{})
 	}
 	var batch store.Batch
 	var ticked, changed int64

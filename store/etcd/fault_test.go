@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,8 +47,12 @@ func TestWithoutEtcd(t *testing.T) {
 		if name == "create" {
 			want = store.ErrOutcomeUnknown
 		}
-		if err := call(ctx); !errors.Is(err, want) {
+		err := call(ctx)
+		if !errors.Is(err, want) {
 			t.Errorf("%s without etcd: %v", name, err)
+		}
+		if e, ok := errors.AsType[*store.Error](err); !ok || e.Op == "" || !strings.HasPrefix(e.Error(), e.Op) {
+			t.Errorf("%s without etcd: the error does not name the operation: %v", name, err)
 		}
 		cancel()
 	}

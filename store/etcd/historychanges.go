@@ -68,7 +68,7 @@ func (s *Store) bounds(ctx context.Context, p *past, newest int64) error {
 		clientv3.OpGet(s.keys.kept, clientv3.WithRev(p.now)),
 	).Commit()
 	if err != nil {
-		return translate(err, schema.Key{})
+		return translate("read the changes", err, schema.Key{})
 	}
 	p.floor = min(floorOf(resp.Responses[0].GetResponseRange().Kvs), newest)
 	p.kept = keptOf(resp.Responses[1].GetResponseRange().Kvs)
@@ -164,7 +164,7 @@ func (s *Store) reachesBack(ctx context.Context, scope store.Scope, p past) erro
 	resp, err := s.client.Get(ctx, s.keys.span(scope).from, clientv3.WithRev(p.now), clientv3.WithCountOnly())
 	switch {
 	case err != nil:
-		return translate(err, key)
+		return translate("read the changes", err, key)
 	case resp.Count == 0:
 		return shortOf(key)
 	}
@@ -185,7 +185,7 @@ func (s *Store) difference(ctx context.Context, name string, p past) (store.Diff
 			clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortAscend)),
 	).Commit()
 	if err != nil {
-		return d, translate(err, key)
+		return d, translate("read the changes", err, key)
 	}
 	for _, kv := range resp.Responses[0].GetResponseRange().Kvs {
 		d.Revision = kv.ModRevision

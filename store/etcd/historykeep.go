@@ -97,7 +97,7 @@ func (s *Store) trim(ctx context.Context, objects []string) error {
 		resp, err := s.client.Get(ctx, s.keys.historyOf(name), clientv3.WithPrefix(), clientv3.WithKeysOnly(),
 			clientv3.WithSerializable())
 		if err != nil {
-			return translate(err, schema.Key{})
+			return translate("trim the history", err, schema.Key{})
 		}
 		var records []stored
 		for _, kv := range resp.Kvs {
@@ -132,7 +132,7 @@ func (d *dropper) drop(key string) {
 func (d *dropper) send() {
 	if len(d.ops) > 0 && d.err == nil {
 		resp, err := d.client.Txn(d.ctx).If(d.on...).Then(d.ops...).Commit()
-		if d.err = translate(err, schema.Key{}); err == nil && !resp.Succeeded {
+		if d.err = translate("trim the history", err, schema.Key{}); err == nil && !resp.Succeeded {
 			d.err = errKept
 		}
 	}
@@ -226,7 +226,7 @@ func (s *Store) isForgotten(ctx context.Context, object string, records []stored
 		}
 	}
 	resp, err := s.client.Get(ctx, object, clientv3.WithCountOnly(), clientv3.WithSerializable())
-	return err == nil && resp.Count == 0, translate(err, schema.Key{})
+	return err == nil && resp.Count == 0, translate("trim the history", err, schema.Key{})
 }
 
 // eachHistory calls f with the key of each object and its records.
@@ -244,7 +244,7 @@ func (s *Store) eachHistory(ctx context.Context, f func(object string, records [
 		resp, err := s.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(),
 			clientv3.WithSerializable(), clientv3.WithLimit(sweepPage))
 		if err != nil {
-			return translate(err, schema.Key{})
+			return translate("trim the history", err, schema.Key{})
 		}
 		for _, kv := range resp.Kvs {
 			prefix, _ := cutLast(string(kv.Key))
@@ -269,7 +269,7 @@ func (s *Store) raiseFloor(ctx context.Context, revision int64) error {
 	for {
 		resp, err := s.client.Get(ctx, s.keys.floor)
 		if err != nil {
-			return translate(err, schema.Key{})
+			return translate("trim the history", err, schema.Key{})
 		}
 		if floorOf(resp.Kvs) >= revision {
 			return nil
@@ -282,7 +282,7 @@ func (s *Store) raiseFloor(ctx context.Context, revision int64) error {
 			If(clientv3.Compare(clientv3.ModRevision(s.keys.floor), "=", known)).
 			Then(clientv3.OpPut(s.keys.floor, strconv.FormatInt(revision, 10))).Commit()
 		if err != nil || done.Succeeded {
-			return translate(err, schema.Key{})
+			return translate("trim the history", err, schema.Key{})
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (s *Store) agree(ctx context.Context, raise bool) (clientv3.Cmp, error) {
 	var none clientv3.Cmp
 	resp, err := s.client.Get(ctx, s.keys.kept)
 	if err != nil {
-		return none, translate(err, schema.Key{})
+		return none, translate("read the limits of the history", err, schema.Key{})
 	}
 	said, at := keptOf(resp.Kvs), int64(0)
 	for _, kv := range resp.Kvs {
@@ -70,7 +70,7 @@ func (s *Store) agree(ctx context.Context, raise bool) (clientv3.Cmp, error) {
 		Then(clientv3.OpPut(s.keys.kept, text)).Commit()
 	switch {
 	case err != nil:
-		return none, translate(err, schema.Key{})
+		return none, translate("read the limits of the history", err, schema.Key{})
 	case !done.Succeeded:
 		return none, errKept
 	}

@@ -22,7 +22,7 @@ func (s *Store) History(ctx context.Context, key schema.Key) ([]store.Version, e
 	resp, err := s.client.Txn(ctx).Then(
 		clientv3.OpGet(name), s.records(name), clientv3.OpGet(s.keys.floor), clientv3.OpGet(s.keys.kept)).Commit()
 	if err != nil {
-		return nil, translate(err, key)
+		return nil, translate("read the history", err, key)
 	}
 	records := entries(s.keys, s.kept(resp.Responses[1].GetResponseRange().Kvs))
 	var current *schema.Object

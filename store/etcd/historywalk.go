@@ -187,7 +187,7 @@ func (r *keyReader) read() error {
 	resp, err := r.store.client.Get(r.ctx, r.rest.from, clientv3.WithRange(r.rest.to), clientv3.WithKeysOnly(),
 		clientv3.WithRev(r.past.now), clientv3.WithLimit(sweepPage))
 	if err != nil {
-		return translate(err, schema.Key{})
+		return translate("read the history", err, schema.Key{})
 	}
 	for _, kv := range resp.Kvs {
 		if kv.ModRevision > r.past.from {
@@ -203,7 +203,7 @@ func (r *keyReader) read() error {
 func (r *keyReader) isTouched(key string) (bool, error) {
 	resp, err := r.store.client.Get(r.ctx, key, clientv3.WithKeysOnly(), clientv3.WithRev(r.past.now))
 	if err != nil {
-		return false, translate(err, schema.Key{})
+		return false, translate("read the history", err, schema.Key{})
 	}
 	return len(resp.Kvs) > 0 && resp.Kvs[0].ModRevision > r.past.from, nil
 }

@@ -36,7 +36,7 @@ func (s *Store) list(ctx context.Context, scope store.Scope, span span, opts sto
 	for {
 		found, revision, err := s.readSpan(ctx, span, opts)
 		if err != nil {
-			return nil, translate(err, schema.Key{})
+			return nil, translate("list", err, schema.Key{})
 		}
 		items, unreadable := s.objects(found.Kvs, scope)
 		l.Revision, l.Items = revision, append(l.Items, items...)

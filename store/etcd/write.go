@@ -114,7 +114,7 @@ func (s *Store) plan(ops []store.Op) (*write, error) {
 func (s *Store) ask(ctx context.Context, w *write) error {
 	resp, err := s.client.Txn(ctx).Then(w.reads()...).Commit()
 	if err != nil {
-		return translate(err, w.name())
+		return translate(w.operation(), err, w.name())
 	}
 	return w.read(resp)
 }
@@ -149,6 +149,14 @@ func (w *write) name() schema.Key {
 		return w.ops[0].Target()
 	}
 	return schema.Key{}
+}
+
+// operation names the write in such an error.
+func (w *write) operation() string {
+	if len(w.ops) == 1 {
+		return string(w.ops[0].Verb)
+	}
+	return "transaction"
 }
 
 func (w *write) reads() []clientv3.Op {
@@ -226,7 +234,7 @@ func (w *write) changes() bool {
 func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) {
 	conditions, changes := w.conditions(), append(w.puts(), s.keys.tick())
 	if err := ctx.Err(); err != nil {
-		return nil, translate(err, w.name()) // Nothing was sent.
+		return nil, translate(w.operation(), err, w.name()) // Nothing was sent.
 	}
 	for i, key := range w.keys {
 		if w.next[i] != nil && !w.idle(i) {
@@ -236,7 +244,7 @@ func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) 
 	resp, err := s.client.Txn(ctx).If(conditions...).Then(changes...).Else(w.reads()...).Commit()
 	switch {
 	case err != nil:
-		return nil, unanswered(err, w.name())
+		return nil, unanswered(w.operation(), err, w.name())
 	case !resp.Succeeded:
 		s.optimistic.refused(w)
 		return nil, w.read(resp)
