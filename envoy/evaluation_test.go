@@ -29,7 +29,7 @@ func TestEvaluatorIsRight(t *testing.T) {
 	asked := 0
 	for seed := range 12 {
 		cfg := drawnConfig(t, seed)
-		told := spelledV3(cfg)
+		told := encodedV3(cfg)
 		proxy, err := evaluator.ReadV3(evaluator.V3Resources{Clusters: told.clusters, Listeners: told.listeners})
 		if err != nil {
 			t.Fatal(err)

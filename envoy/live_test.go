@@ -35,7 +35,7 @@ type liveEnvoy struct {
 func startEnvoy(t *testing.T, cfg *ir.Config) *liveEnvoy {
 	t.Helper()
 	program := outside.Tool(t, "envoy")
-	b := parseBootstrap(t, standalone(t, spelledV3(cfg)))
+	b := parseBootstrap(t, standalone(t, encodedV3(cfg)))
 	b.Admin.Address.GetSocketAddress().PortSpecifier = freePort
 	for _, l := range b.StaticResources.Listeners {
 		if l.GetBindToPort().GetValue() {

@@ -20,7 +20,7 @@ import (
 func TestPortsAreNotShared(t *testing.T) {
 	cfg := &ir.Config{Listeners: []*ir.Listener{{IP: "127.0.0.1", Port: 15002, Bind: true, HTTP: &ir.HTTPListener{Inline: &ir.RouteTable{Name: "inline"}}}}}
 	first := startEnvoy(t, cfg)
-	second := parseBootstrap(t, standalone(t, spelledV3(cfg)))
+	second := parseBootstrap(t, standalone(t, encodedV3(cfg)))
 	second.Admin.Address.GetSocketAddress().PortSpecifier = freePort
 	for _, port := range first.ports {
 		second.StaticResources.Listeners[0].Address.GetSocketAddress().PortSpecifier = &corev3.SocketAddress_PortValue{PortValue: uint32(port)}

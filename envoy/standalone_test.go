@@ -25,7 +25,7 @@ type resources struct {
 	routes    []*routev3.RouteConfiguration
 }
 
-func spelledV3(cfg *ir.Config) resources {
+func encodedV3(cfg *ir.Config) resources {
 	var r resources
 	r.clusters, _ = v3.Clusters(cfg)
 	r.listeners, _ = v3.Listeners(cfg, proxyIP)

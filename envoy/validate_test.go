@@ -40,7 +40,7 @@ func TestEnvoyAccepts(t *testing.T) {
 	}
 	for _, c := range cases() {
 		t.Run(c.name, func(t *testing.T) {
-			accepts(t, program, dir, standalone(t, spelledV3(c.config)))
+			accepts(t, program, dir, standalone(t, encodedV3(c.config)))
 		})
 	}
 }
