@@ -106,8 +106,8 @@ func routeListener(t *testing.T, port int, routes *routev3.RouteConfiguration) *
 	empty := &ir.Config{Listeners: []*ir.Listener{
 		{IP: "127.0.0.1", Port: port, HTTP: &ir.HTTPListener{Inline: &ir.RouteTable{}}},
 	}}
-	spelled, _ := v3.Listeners(empty, proxyIP)
-	config := spelled[0].GetFilterChains()[0].GetFilters()[0].GetTypedConfig()
+	encoded, _ := v3.Listeners(empty, proxyIP)
+	config := encoded[0].GetFilterChains()[0].GetFilters()[0].GetTypedConfig()
 	manager := &hcmv3.HttpConnectionManager{}
 	if err := config.UnmarshalTo(manager); err != nil {
 		t.Fatal(err)
@@ -116,5 +116,5 @@ func routeListener(t *testing.T, port int, routes *routev3.RouteConfiguration) *
 	if err := config.MarshalFrom(manager); err != nil {
 		t.Fatal(err)
 	}
-	return spelled[0]
+	return encoded[0]
 }

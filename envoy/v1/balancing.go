@@ -5,12 +5,12 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// RingHash says how large the ring of a ring_hash is.
+// RingHash sets the size of the ring of a ring_hash cluster.
 type RingHash struct {
 	MinimumRingSize int `json:"minimum_ring_size"`
 }
 
-// HashPolicy is what a route picks endpoints by.
+// HashPolicy says by which header a route selects endpoints.
 type HashPolicy struct {
 	HeaderName string `json:"header_name"`
 }
@@ -41,7 +41,7 @@ func ringHash(c *ir.Cluster) *RingHash {
 	return &RingHash{c.Hash.MinimumRing}
 }
 
-// hashPolicy is that of the first header.
+// hashPolicy returns the policy for the first header.
 func hashPolicy(keys []ir.HashKey) *HashPolicy {
 	for _, k := range keys {
 		if k.Header != "" {
@@ -51,7 +51,8 @@ func hashPolicy(keys []ir.HashKey) *HashPolicy {
 	return nil
 }
 
-// balancedOtherwise: v1 hashes by a header, on a ring.
+// balancedOtherwise reports load balancing that v1 lacks: it hashes by a header only, on
+// a ring.
 func balancedOtherwise(c *ir.Cluster) diag.List {
 	switch {
 	case c.Warmup != nil:
@@ -66,8 +67,8 @@ func balancedOtherwise(c *ir.Cluster) diag.List {
 	return nil
 }
 
-// preferredOtherwise: v1 tells the zones of endpoints and nothing of what they
-// mean.
+// preferredOtherwise reports preferences between localities, which v1 lacks: an Envoy
+// gets the zones of endpoints, but no rule for them.
 func preferredOtherwise(c *ir.Cluster) diag.List {
 	if c.Order == nil || c.Localities != nil && c.Localities.ByDefault {
 		return nil

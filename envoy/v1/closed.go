@@ -8,12 +8,12 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// blackHole is a cluster without endpoints. v1 cannot answer by itself: what
-// goes there gets 503.
+// blackHole is a cluster without endpoints. v1 has no direct responses, so requests to
+// this cluster get 503 instead.
 const blackHole = ir.Nobody
 
-// sayable is the route as v1 can say it: closed if it cannot act, nil if it
-// may be left out.
+// sayable returns the route as v1 can express it. The result is closed if the route
+// cannot act as written, and nil if it may be left out.
 func sayable(r *ir.Route) (*ir.Route, diag.List) {
 	m, problems := speakableMatch(r)
 	for _, lack := range lacking(r) {
@@ -38,7 +38,7 @@ func closing(r *ir.Route, why string, args ...any) diag.List {
 	return diag.Warn(diag.NotHonoured, r.Origins, consequence+why, args...)
 }
 
-// lacking is what v1 cannot do with a request that matches.
+// lacking returns the problems with what v1 cannot do with a matching request.
 func lacking(r *ir.Route) []string {
 	var out []string
 	for _, part := range []struct {
@@ -59,7 +59,7 @@ func lacking(r *ir.Route) []string {
 	return out
 }
 
-// redirectCode is the one that v1 answers, in the words of r.
+// redirectCode is the only status with which v1 redirects, as r writes it.
 func redirectCode(r *ir.Redirect) int {
 	if r.Code == 0 {
 		return 0
@@ -67,7 +67,7 @@ func redirectCode(r *ir.Redirect) int {
 	return http.StatusMovedPermanently
 }
 
-// changesHeaders reports whether headers are changed in another way than v1 does.
+// changesHeaders reports whether headers are changed in a way that v1 lacks.
 func changesHeaders(r *ir.Route) bool {
 	if len(r.RequestHeaders.Set) > 0 || len(r.RequestHeaders.Remove) > 0 || !r.ResponseHeaders.Empty() {
 		return true

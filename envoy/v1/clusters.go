@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// ClustersResponse answers CDS.
+// ClustersResponse is the answer of CDS.
 type ClustersResponse struct {
 	Clusters []Cluster `json:"clusters"`
 }
@@ -33,7 +33,7 @@ type Cluster struct {
 	HealthCheck              *HealthCheck      `json:"health_check,omitempty"`
 }
 
-// HTTP2Settings are those of connections to endpoints.
+// HTTP2Settings are the settings of connections to endpoints.
 type HTTP2Settings struct {
 	MaxConcurrentStreams int `json:"max_concurrent_streams"`
 }
@@ -48,7 +48,7 @@ type CircuitBreakers struct {
 	Default CircuitBreaker `json:"default"`
 }
 
-// CircuitBreaker leaves out what stays at Envoy's default.
+// CircuitBreaker omits the limits that keep Envoy's default.
 type CircuitBreaker struct {
 	MaxConnections     int `json:"max_connections,omitempty"`
 	MaxPendingRequests int `json:"max_pending_requests,omitempty"`
@@ -56,11 +56,11 @@ type CircuitBreaker struct {
 	MaxRetries         int `json:"max_retries,omitempty"`
 }
 
-// OutlierDetection is on by its presence, even when empty.
+// OutlierDetection is active if it is present, even if it is empty.
 type OutlierDetection struct {
 	Consecutive5xx int `json:"consecutive_5xx,omitempty"`
-	// How many percent of those beyond the limit are ejected; nil for Envoy's
-	// default, all for 5xx and none for gateway failures.
+	// The percentage of endpoints beyond the limit that are ejected. nil is Envoy's
+	// default: all for 5xx, and none for gateway failures.
 	EnforcingConsecutive5xx            *int `json:"enforcing_consecutive_5xx,omitempty"`
 	ConsecutiveGatewayFailure          int  `json:"consecutive_gateway_failure,omitempty"`
 	EnforcingConsecutiveGatewayFailure *int `json:"enforcing_consecutive_gateway_failure,omitempty"`
@@ -68,17 +68,18 @@ type OutlierDetection struct {
 	IntervalMS         int64 `json:"interval_ms,omitempty"`
 	BaseEjectionTimeMS int64 `json:"base_ejection_time_ms,omitempty"`
 	MaxEjectionPercent int   `json:"max_ejection_percent,omitempty"`
-	// EnforcingSuccessRate is nil for all of those that answer worse than others.
+	// EnforcingSuccessRate is nil if all endpoints that answer worse than others are
+	// ejected.
 	EnforcingSuccessRate *int `json:"enforcing_success_rate,omitempty"`
 }
 
-// Clusters answers CDS. Where routes are closed, there is one cluster more.
+// Clusters returns the answer of CDS. If routes are closed, it includes BlackHole.
 func Clusters(cfg *ir.Config) (ClustersResponse, diag.List) {
 	out := make([]Cluster, len(cfg.Clusters))
 	var problems diag.List
 	for i, c := range cfg.Clusters {
-		spelled, p := OneCluster(c)
-		out[i] = spelled
+		encoded, p := OneCluster(c)
+		out[i] = encoded
 		problems = append(problems, p...)
 	}
 	if closes(cfg) && !HasBlackHole(cfg) {
@@ -87,7 +88,7 @@ func Clusters(cfg *ir.Config) (ClustersResponse, diag.List) {
 	return ClustersResponse{Clusters: out}, problems
 }
 
-// OneCluster is one of those that answer CDS.
+// OneCluster returns one cluster of the answer of CDS.
 func OneCluster(c *ir.Cluster) (Cluster, diag.List) {
 	if c.DestinationPort > 0 {
 		return cluster(c.Closed()), diag.Warn(diag.NotHonoured, c.Origins, "cluster %s has no endpoints in Envoy v1: "+
@@ -106,16 +107,17 @@ func hostURL(h ir.Endpoint) string {
 	return "tcp://" + h.Address().String()
 }
 
-// BlackHole is the cluster where closed routes lead (VirtualHost.Closes).
+// BlackHole is the cluster of closed routes (VirtualHost.Closes).
 func BlackHole() Cluster { return cluster((&ir.Cluster{Name: blackHole}).Closed()) }
 
-// HasBlackHole reports whether the configuration has that cluster by itself.
+// HasBlackHole reports whether the configuration already has a cluster of that name.
 func HasBlackHole(cfg *ir.Config) bool {
 	return slices.ContainsFunc(cfg.Clusters, func(c *ir.Cluster) bool { return c.Name == blackHole })
 }
 
-// unboundedEjection: only the machine that an Envoy of v1 runs on may say when it
-// stops to look at health, and the time of an ejection grows with each.
+// unboundedEjection reports limits of ejections that v1 lacks. Only a runtime setting of
+// the machine ends an Envoy's use of health, and each ejection lasts longer than the one
+// before.
 func unboundedEjection(c *ir.Cluster) diag.List {
 	o := c.OutlierDetection
 	if o == nil || o.MaxEjectionTime == 0 && o.MinHealthPercent == nil {
@@ -125,7 +127,8 @@ func unboundedEjection(c *ir.Cluster) diag.List {
 		"and the time of an ejection grows without limit", c.Name)
 }
 
-// hostsAlike: what a cluster lists itself is an address and no more.
+// hostsAlike reports properties of endpoints that a cluster lists itself: in v1 they have
+// an address and nothing else.
 func hostsAlike(c *ir.Cluster) diag.List {
 	for _, h := range c.Hosts {
 		if h.Zone != c.Hosts[0].Zone || max(h.Weight, 1) != max(c.Hosts[0].Weight, 1) {
@@ -136,8 +139,8 @@ func hostsAlike(c *ir.Cluster) diag.List {
 	return nil
 }
 
-// withoutWord is what v1 cannot say of a cluster and does otherwise. Nothing of it
-// decides who gets requests.
+// withoutWord reports settings of a cluster that v1 lacks. None of them decides which
+// endpoint gets a request.
 func withoutWord(c *ir.Cluster) diag.List {
 	var out diag.List
 	conns, outlier := c.Connections, cmp.Or(c.OutlierDetection, &ir.OutlierDetection{})
@@ -239,8 +242,8 @@ func outlierDetection(o *ir.OutlierDetection) *OutlierDetection {
 	return out
 }
 
-// errorLimit is a limit and how many percent of those beyond are ejected: nil
-// for Envoy's default, 0 for none.
+// errorLimit returns a limit and the percentage of endpoints beyond it that are ejected:
+// nil is Envoy's default, 0 is none.
 func errorLimit(n *int) (limit int, enforcing *int) {
 	if n == nil {
 		return 0, nil

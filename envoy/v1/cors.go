@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// CORS policy; the maximal age is seconds in text. Credentials that are not
-// allowed are left out, as by Pilot.
+// CORS is a CORS policy. The maximum age is a number of seconds as text. As in Pilot,
+// credentials are omitted if they are not allowed.
 type CORS struct {
 	Enabled          bool     `json:"enabled"`
 	AllowCredentials bool     `json:"allow_credentials,omitempty"`
@@ -39,7 +39,7 @@ func cors(c *ir.CORS) *CORS {
 	return out
 }
 
-// wholeOrigins are those that v1 compares.
+// wholeOrigins returns the origins that are compared as a whole, as v1 does.
 func wholeOrigins(c *ir.CORS) []string {
 	var out []string
 	for _, o := range c.AllowOrigins {
@@ -50,7 +50,8 @@ func wholeOrigins(c *ir.CORS) []string {
 	return out
 }
 
-// lostCORS is what v1 cannot say of a policy. Nobody may do more for it.
+// lostCORS reports the parts of a policy that v1 lacks. Without them a browser allows
+// less, never more.
 func lostCORS(r *ir.Route) diag.List {
 	if r.CORS == nil {
 		return nil

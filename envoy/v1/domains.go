@@ -9,9 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// domains are those of a virtual host, each with its form with a final dot: these
-// proxies do not drop the dot of a Host header, and would take it for another
-// host.
+// domains returns the domains of a virtual host, each also with a final dot. A v1 Envoy
+// does not remove the dot of a Host header, and would take it for another host.
 func domains(h *ir.VirtualHost) []string {
 	if h.DotKept {
 		return h.Domains
@@ -25,7 +24,7 @@ func domains(h *ir.VirtualHost) []string {
 	return out
 }
 
-// withFinalDot is a domain with a dot after its host; "" for one that has no such
+// withFinalDot returns a domain with a dot after its host, or "" if there is no such
 // form.
 func withFinalDot(domain string) string {
 	host, port, err := net.SplitHostPort(domain)
@@ -41,10 +40,10 @@ func withFinalDot(domain string) string {
 	return host + ".:" + port
 }
 
-// withinPort is a route of a virtual host for the Host headers that name no other
-// port than the listener's, where there is one: these proxies choose the virtual
-// host by the port too, and one for unknown hosts would get what is for a known
-// host.
+// withinPort limits a route of a virtual host for unknown hosts to Host headers without
+// a port or with the port of the listener, if there is one. A v1 Envoy selects the
+// virtual host by the port too. Otherwise this virtual host would get requests for a
+// known host at another port.
 func withinPort(h *ir.VirtualHost, r *ir.Route) *ir.Route {
 	if h.Port == 0 {
 		return r

@@ -6,7 +6,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// EndpointsResponse answers SDS.
+// EndpointsResponse is the answer of SDS.
 type EndpointsResponse struct {
 	Hosts []Host `json:"hosts"`
 }
@@ -18,17 +18,17 @@ type Host struct {
 	Tags      *HostTags `json:"tags,omitempty"`
 }
 
-// HostTags say more about an endpoint.
+// HostTags are further properties of an endpoint.
 type HostTags struct {
 	AZ                  string `json:"az,omitempty"`
 	LoadBalancingWeight int    `json:"load_balancing_weight,omitempty"`
 }
 
-// maxHostWeight is the largest that v1 takes.
+// maxHostWeight is the largest weight that v1 accepts.
 const maxHostWeight = 100
 
-// Endpoints answers SDS in the order given. Where one weighs more than v1 takes,
-// all become smaller in proportion.
+// Endpoints returns the answer of SDS, in the given order. If a weight is larger than v1
+// accepts, all weights are reduced in proportion.
 func Endpoints(endpoints []ir.Endpoint) EndpointsResponse {
 	heaviest := maxHostWeight
 	for _, e := range endpoints {
@@ -44,8 +44,8 @@ func Endpoints(endpoints []ir.Endpoint) EndpointsResponse {
 	return EndpointsResponse{Hosts: hosts}
 }
 
-// scaled is what a weight is of the heaviest, as a share of the largest that v1
-// takes: 1 at least, which is also what no weight is.
+// scaled returns a weight in proportion to the heaviest, which becomes the largest that
+// v1 accepts. The result is at least 1, which is also the weight if none is set.
 func scaled(weight, heaviest int) int {
 	if weight == 0 || heaviest == maxHostWeight {
 		return weight

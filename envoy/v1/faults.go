@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// Fault is the config of a fault filter. v1 knows faults on a listener only,
-// told apart by the cluster that the request goes to and by its headers.
+// Fault is the config of a fault filter. In v1 a fault belongs to a listener. It selects
+// requests by their cluster and their headers.
 type Fault struct {
 	Abort           *Abort        `json:"abort,omitempty"`
 	Delay           *Delay        `json:"delay,omitempty"`
@@ -19,7 +19,7 @@ type Fault struct {
 	UpstreamCluster string        `json:"upstream_cluster"`
 }
 
-// Abort answers instead of the upstream.
+// Abort answers requests instead of the upstream.
 type Abort struct {
 	Percent    int `json:"abort_percent"`
 	HTTPStatus int `json:"http_status"`
@@ -32,11 +32,11 @@ type Delay struct {
 	FixedDurationMS int64  `json:"fixed_duration_ms"`
 }
 
-// maxAbortStatus is the largest that v1 takes.
+// maxAbortStatus is the largest status that v1 accepts.
 const maxAbortStatus = 599
 
-// faults are the fault filters for the routes of a table: one for each cluster
-// of a route. Filters that say the same are one, for each would draw anew.
+// faults returns the fault filters for the routes of a table, one for each cluster of a
+// route. Equal filters are merged, because each filter draws its own random number.
 func (b *listenerBuilder) faults(l *ir.Listener, t *ir.RouteTable) []Filter {
 	if t == nil {
 		return nil
@@ -69,7 +69,7 @@ func (b *listenerBuilder) routeFaults(l *ir.Listener, r *ir.Route) []Fault {
 	if spoken, _ := sayable(r); spoken != r {
 		return nil
 	}
-	// As Pilot: such a listener carries no fault filters.
+	// As in Pilot, such a listener has no fault filters.
 	if l.HTTP.ForwardProxy && !l.HTTP.AbsoluteURLs {
 		b.warn(r.Origins, "Envoy v1 injects no fault into requests through listener %s", envoy.ListenerName(l))
 		return nil
@@ -86,7 +86,7 @@ func (b *listenerBuilder) routeFaults(l *ir.Listener, r *ir.Route) []Fault {
 	return out
 }
 
-// reportReach complains about a fault that reaches further than its route.
+// reportReach reports a fault that also affects requests of other routes.
 func (b *listenerBuilder) reportReach(r placed, index clusterRoutes) {
 	const because = "its faults know clusters and headers only"
 	if !r.Match.AnyPath() || len(r.Match.Query) > 0 {
@@ -96,7 +96,7 @@ func (b *listenerBuilder) reportReach(r placed, index clusterRoutes) {
 	}
 }
 
-// origins names the objects that a route is by, for people.
+// origins names the objects from which a route follows, for people.
 func origins(r *ir.Route) string {
 	names := make([]string, len(r.Origins))
 	for i, o := range r.Origins {
@@ -117,7 +117,7 @@ func (b *listenerBuilder) wait(r *ir.Route) *Delay {
 	return &Delay{Type: "fixed", Percent: percent, FixedDurationMS: millis(f.Delay)}
 }
 
-// wholePercent leaves out the fraction.
+// wholePercent returns a percentage without its fraction.
 func (b *listenerBuilder) wholePercent(r *ir.Route, does string, perMillion int) int {
 	const one = ir.Million / 100
 	if perMillion%one != 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// placed is a route by its place in a table.
+// placed is a route with its position in a table.
 type placed struct {
 	*ir.Route
 	host, index int
@@ -35,9 +35,9 @@ func (all clusterRoutes) add(r placed) {
 	}
 }
 
-// bystander is a route with requests that the fault of r is not meant for and
-// that its filter takes in all the same, as they go to the same cluster and may
-// have the same headers. nil if there is none.
+// bystander returns a route that the fault of r is not meant for, although its filter
+// affects requests of that route: they go to the same cluster and may have the same
+// headers. It returns nil if there is none.
 func (all clusterRoutes) bystander(r placed) *ir.Route {
 	for _, c := range r.Clusters {
 		for _, other := range all[c.Name] {
@@ -49,8 +49,8 @@ func (all clusterRoutes) bystander(r placed) *ir.Route {
 	return nil
 }
 
-// comesBefore reports whether r, which knows headers only, has taken every request
-// with its headers before the other route is asked.
+// comesBefore reports whether r, which has conditions on headers only, takes every request
+// with these headers before the other route.
 func (r placed) comesBefore(other placed) bool {
 	return r.host == other.host && r.index <= other.index
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// HealthCheck asks endpoints whether they are alive.
+// HealthCheck sets how Envoy checks whether endpoints are alive.
 type HealthCheck struct {
 	Type               string `json:"type"`
 	TimeoutMS          int64  `json:"timeout_ms"`
@@ -13,12 +13,12 @@ type HealthCheck struct {
 	UnhealthyThreshold int    `json:"unhealthy_threshold"`
 	HealthyThreshold   int    `json:"healthy_threshold"`
 	Path               string `json:"path,omitempty"`
-	// Send and Receive must be there for tcp, and may be empty.
+	// Send and Receive are required for tcp, and may be empty.
 	Send    *[]HealthBytes `json:"send,omitempty"`
 	Receive *[]HealthBytes `json:"receive,omitempty"`
 }
 
-// HealthBytes are in hex.
+// HealthBytes are bytes in hex.
 type HealthBytes struct {
 	Binary string `json:"binary"`
 }
@@ -39,8 +39,8 @@ func healthCheck(h *ir.HealthCheck) *HealthCheck {
 	return out
 }
 
-// askedOtherwise: v1 asks by HTTP or for a connection, and looks at all endpoints
-// when few are alive.
+// askedOtherwise reports settings of health checks that v1 lacks. It checks by HTTP or
+// by a connection, and uses all endpoints if few are alive.
 func askedOtherwise(c *ir.Cluster) diag.List {
 	if c.HealthCheck == nil {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// HTTPConnectionManager is the config of that filter; it has exactly one of
-// rds and route_config.
+// HTTPConnectionManager is the config of the http_connection_manager filter. It has
+// exactly one of rds and route_config.
 type HTTPConnectionManager struct {
 	CodecType         string              `json:"codec_type"`
 	StatPrefix        string              `json:"stat_prefix"`
@@ -20,17 +20,17 @@ type HTTPConnectionManager struct {
 	AccessLog         []AccessLog         `json:"access_log,omitempty"`
 }
 
-// Tracing says whether spans are of the "ingress" or the "egress".
+// Tracing sets whether spans are for "ingress" or "egress".
 type Tracing struct {
 	OperationName string `json:"operation_name"`
 }
 
-// HTTP1Settings lets requests name their whole URL, as those to a proxy do.
+// HTTP1Settings allows requests with a whole URL, as clients of a proxy send them.
 type HTTP1Settings struct {
 	AllowAbsoluteURL bool `json:"allow_absolute_url"`
 }
 
-// RDS names the route table to poll for.
+// RDS names the route table for which Envoy polls.
 type RDS struct {
 	Cluster         string `json:"cluster"`
 	RouteConfigName string `json:"route_config_name"`
@@ -42,7 +42,7 @@ type AccessLog struct {
 	Path string `json:"path"`
 }
 
-// nothing is the config of a filter that has none to give.
+// nothing is the config of a filter without settings.
 type nothing struct{}
 
 func (b *listenerBuilder) http(l *ir.Listener) HTTPConnectionManager {
@@ -74,7 +74,7 @@ func (b *listenerBuilder) http(l *ir.Listener) HTTPConnectionManager {
 	return out
 }
 
-// operationName: a gateway takes requests in, whatever direction they go on.
+// operationName returns the direction of spans. A gateway is always ingress.
 func operationName(d ir.Direction) string {
 	if d == ir.Outbound {
 		return "egress"

@@ -9,12 +9,12 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// ListenersResponse answers LDS.
+// ListenersResponse is the answer of LDS.
 type ListenersResponse struct {
 	Listeners []Listener `json:"listeners"`
 }
 
-// Listener takes connections at one address.
+// Listener accepts connections at one address.
 type Listener struct {
 	Address        string     `json:"address"`
 	Name           string     `json:"name"`
@@ -24,14 +24,14 @@ type Listener struct {
 	UseOriginalDst bool       `json:"use_original_dst,omitempty"`
 }
 
-// Filter is a network or an HTTP filter; the type only informs.
+// Filter is a network or HTTP filter. Envoy does not use the type.
 type Filter struct {
 	Type   string `json:"type"`
 	Name   string `json:"name"`
 	Config any    `json:"config"`
 }
 
-// Listeners answers LDS for a proxy with the given address.
+// Listeners returns the answer of LDS for a proxy with the given address.
 func Listeners(cfg *ir.Config, proxyIP string) (ListenersResponse, diag.List) {
 	b := listenerBuilder{delay: cfg.RouteDelay, tables: make(map[string]*ir.RouteTable, len(cfg.RouteTables))}
 	for _, t := range cfg.RouteTables {
@@ -53,8 +53,8 @@ func Listeners(cfg *ir.Config, proxyIP string) (ListenersResponse, diag.List) {
 	return ListenersResponse{Listeners: out}, b.problems
 }
 
-// withoutBeside is the listener with its HTTP alone, where connections to some
-// destinations come before that: v1 has HTTP or TCP at a port.
+// withoutBeside returns the listener with HTTP only. In v1 a port has either HTTP or TCP,
+// so connections to some destinations cannot be handled as TCP first.
 func (b *listenerBuilder) withoutBeside(l *ir.Listener) *ir.Listener {
 	if len(l.Chains) != 2 || l.Chains[0].TCP == nil || l.Chains[1].HTTP == nil || l.Chains[1].TLS != nil ||
 		slices.ContainsFunc(l.Chains[0].TCP.Routes, func(r ir.TCPRoute) bool { return len(r.Destinations) == 0 }) {
@@ -66,8 +66,8 @@ func (b *listenerBuilder) withoutBeside(l *ir.Listener) *ir.Listener {
 	return &plain
 }
 
-// lackingListener is what v1 cannot do with connections that come in, so that
-// the port stays closed; "" for nothing.
+// lackingListener says what v1 cannot do with incoming connections, in which case the
+// port stays closed. It returns "" if there is nothing.
 func lackingListener(l *ir.Listener) string {
 	if len(l.Chains) > 0 {
 		return "all clients get the same, whatever name they ask for"
@@ -75,7 +75,7 @@ func lackingListener(l *ir.Listener) string {
 	return lackingTLS(l.TLS)
 }
 
-// listenerBuilder carries what the listeners of one answer share.
+// listenerBuilder has the state that the listeners of one answer share.
 type listenerBuilder struct {
 	delay    time.Duration
 	tables   map[string]*ir.RouteTable

@@ -10,9 +10,9 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// Losses are what an Envoy of the v1 API cannot be told of a configuration. On the way
-// from one configuration to the next only those parts are looked at that are not the
-// same values. The zero Losses are those of an empty one.
+// Losses are the parts of a configuration that v1 cannot express. From one configuration
+// to the next, only parts that are not the same values are examined. The zero value is
+// for an empty configuration.
 type Losses struct {
 	of        *ir.Config
 	ip        string
@@ -26,9 +26,9 @@ type part struct {
 	of    any
 }
 
-// Advance goes on to a configuration, for a proxy with the given address, and returns
-// what is lost of the parts that are new in it: nothing else is in List that was not
-// there before. It may name a loss more than once.
+// Advance moves to a configuration for a proxy with the given address. It returns the
+// losses of the parts that are new in it, which are all that List gains. It may return a
+// loss more than once.
 func (l *Losses) Advance(to *ir.Config, ip string) (came diag.List) {
 	from := cmp.Or(l.of, &ir.Config{})
 	same := slices.Equal(from.Listeners, to.Listeners) && slices.Equal(from.RouteTables, to.RouteTables) && l.ip == ip
@@ -59,8 +59,8 @@ func (l *Losses) turnOverTable(name string, was, is []*ir.VirtualHost) diag.List
 	return turnOver(l, name, was, is, func(h *ir.VirtualHost) diag.List { _, lost := OneHost(h); return lost })
 }
 
-// turnOver forgets the parts that are gone and looks at those that are new, of which it
-// returns the losses. Lists of which little has changed begin and end alike.
+// turnOver drops the parts that are gone, examines the new ones, and returns their
+// losses. Lists that changed little have the same beginning and end.
 func turnOver[P comparable](l *Losses, table string, was, is []P, look func(P) diag.List) (came diag.List) {
 	for len(was) > 0 && len(is) > 0 && was[0] == is[0] {
 		was, is = was[1:], is[1:]
@@ -86,7 +86,7 @@ func turnOver[P comparable](l *Losses, table string, was, is []P, look func(P) d
 	return came
 }
 
-// List has the losses of some objects, each once, in the order of their texts.
+// List returns the losses of some objects, each once, sorted by text.
 func (l *Losses) List(about func(diag.Ref) bool) diag.List {
 	found := map[diag.Problem]bool{}
 	note := func(lost diag.List) {

@@ -26,7 +26,7 @@ func (out *Route) match(m ir.Match) {
 	}
 }
 
-// HeaderMatch is a condition on a header; without value, that it is present.
+// HeaderMatch is a condition on a header. Without a value, the header must be present.
 type HeaderMatch struct {
 	Name  string `json:"name"`
 	Value string `json:"value,omitempty"`
@@ -52,20 +52,21 @@ func headerMatch(m ir.HeaderMatch) HeaderMatch {
 	case m.Exact != "":
 		return HeaderMatch{Name: m.Name, Value: m.Exact}
 	default:
-		// An empty value would ask for presence.
+		// An empty value would mean presence.
 		return HeaderMatch{Name: m.Name, Value: "^$", Regex: true}
 	}
 }
 
-// QueryMatch is a condition on a parameter of the query; without value, that
-// it is present.
+// QueryMatch is a condition on a parameter of the query. Without a value, the parameter
+// must be present.
 type QueryMatch struct {
 	Name  string `json:"name"`
 	Value string `json:"value,omitempty"`
 	Regex bool   `json:"regex,omitempty"`
 }
 
-// queryMatch: v1 matches values of parameters as it does those of headers.
+// queryMatch returns the condition on a parameter. v1 matches values of parameters as it
+// matches those of headers.
 func queryMatch(m ir.QueryMatch) QueryMatch {
 	return QueryMatch(headerMatch(ir.HeaderMatch{Name: m.Name, Exact: m.Exact, Regex: m.Regex, Present: m.Present}))
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// speakableMatch is as much of a match as v1 can ask: an expression that it
-// cannot read would make it refuse the whole table. The problems say what it
-// cannot ask.
+// speakableMatch returns the part of a match that v1 can check. An Envoy would refuse the
+// whole table because of an expression that it cannot read. The problems name the
+// conditions that are missing.
 func speakableMatch(r *ir.Route) (ir.Match, diag.List) {
 	if speaks(r.Match) {
 		return r.Match, nil
@@ -44,7 +44,7 @@ func speakableMatch(r *ir.Route) (ir.Match, diag.List) {
 	return m, problems
 }
 
-// speaks tells whether v1 can ask the whole match.
+// speaks reports whether v1 can check the whole match.
 func speaks(m ir.Match) bool {
 	for _, h := range m.Headers {
 		if h.Not || foreign(h.Regex) != "" {
@@ -59,7 +59,7 @@ func speaks(m ir.Match) bool {
 	return foreign(m.Regex) == ""
 }
 
-// literalPrefix is what all texts that the expression takes begin with.
+// literalPrefix returns the text with which every match of the expression begins.
 func literalPrefix(re string) string {
 	compiled, err := regexp.Compile(re)
 	if err != nil {
@@ -69,9 +69,9 @@ func literalPrefix(re string) string {
 	return prefix
 }
 
-// foreign is the first construct of RE2 in re that std::regex in ECMAScript
-// mode refuses: flags and named groups, text anchors, quoting, Unicode classes.
-// "" if there is none.
+// foreign returns the first construct of RE2 in re that std::regex in ECMAScript mode
+// refuses: flags and named groups, text anchors, quoting, Unicode classes. It returns ""
+// if there is none.
 func foreign(re string) string {
 	inClass := false
 	for i := 0; i < len(re); i++ {

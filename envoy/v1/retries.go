@@ -9,14 +9,14 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// retryConditions are those that Envoys of the v1 API know; they pass over any
-// other. One that is about status codes says nothing without them.
+// retryConditions are the conditions that v1 Envoys know; they ignore all others. A
+// condition on status codes has no effect without the codes.
 var retryConditions = []string{
 	"5xx", "gateway-error", "connect-failure", "retriable-4xx", "refused-stream",
 	"cancelled", "deadline-exceeded", "resource-exhausted", "unavailable", "retriable-status-codes",
 }
 
-// lostRetries is what v1 cannot say of when and where it tries again.
+// lostRetries reports the settings of retries that v1 lacks.
 func lostRetries(r *ir.Route) diag.List {
 	if r.Retry == nil || r.Retry.ByDefault {
 		return nil
@@ -31,7 +31,7 @@ func lostRetries(r *ir.Route) diag.List {
 	return out
 }
 
-// unknownRetries are conditions on which nothing is tried again.
+// unknownRetries returns the conditions that cause no retry.
 func unknownRetries(r *ir.Route) diag.List {
 	if r.Retry == nil || r.Retry.ByDefault {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// RouteConfiguration answers RDS; it also stands inline in a listener.
+// RouteConfiguration is the answer of RDS. It may also be inline in a listener.
 type RouteConfiguration struct {
 	ValidateClusters bool          `json:"validate_clusters"`
 	VirtualHosts     []VirtualHost `json:"virtual_hosts"`
@@ -28,7 +28,7 @@ type Route struct {
 	Prefix string `json:"prefix,omitempty"`
 	Path   string `json:"path,omitempty"`
 	Regex  string `json:"regex,omitempty"`
-	// CaseSensitive is true when left out.
+	// CaseSensitive is true if it is omitted.
 	CaseSensitive *bool `json:"case_sensitive,omitempty"`
 
 	PathRedirect string `json:"path_redirect,omitempty"`
@@ -41,7 +41,7 @@ type Route struct {
 
 	Headers         []HeaderMatch `json:"headers,omitempty"`
 	QueryParameters []QueryMatch  `json:"query_parameters,omitempty"`
-	// TimeoutMS is always written: without it Envoy takes 15 s, 0 is none.
+	// TimeoutMS is always written: without it Envoy uses 15 s. 0 means none.
 	TimeoutMS           int64        `json:"timeout_ms"`
 	RetryPolicy         *RetryPolicy `json:"retry_policy,omitempty"`
 	UseWebsocket        bool         `json:"use_websocket,omitempty"`
@@ -70,7 +70,7 @@ type RetryPolicy struct {
 	PerTryTimeoutMS int64  `json:"per_try_timeout_ms,omitempty"`
 }
 
-// Shadow names the cluster that gets a copy.
+// Shadow names the cluster that gets a copy of requests.
 type Shadow struct {
 	Cluster string `json:"cluster"`
 }
@@ -86,7 +86,7 @@ type Decorator struct {
 	Operation string `json:"operation"`
 }
 
-// Routes answers RDS for one table; v1 carries its name in the URL only.
+// Routes returns the answer of RDS for one table. In v1 its name is in the URL only.
 func Routes(t *ir.RouteTable) (RouteConfiguration, diag.List) {
 	var problems diag.List
 	hosts := make([]VirtualHost, len(t.VirtualHosts))
@@ -98,7 +98,7 @@ func Routes(t *ir.RouteTable) (RouteConfiguration, diag.List) {
 	return RouteConfiguration{ValidateClusters: true, VirtualHosts: hosts}, problems
 }
 
-// OneHost is one of those of a table. A route that v1 cannot say is closed.
+// OneHost returns one virtual host of a table. A route that v1 cannot express is closed.
 func OneHost(h *ir.VirtualHost) (VirtualHost, diag.List) {
 	var problems diag.List
 	// Envoy limits names of virtual hosts as it does those of clusters.
@@ -120,7 +120,7 @@ func OneHost(h *ir.VirtualHost) (VirtualHost, diag.List) {
 	return out, problems
 }
 
-// Closes reports whether a route leads to the BlackHole.
+// Closes reports whether a route leads to BlackHole.
 func (h VirtualHost) Closes() bool {
 	return slices.ContainsFunc(h.Routes, func(r Route) bool { return r.Cluster == blackHole })
 }
@@ -150,7 +150,7 @@ func lostStatistics(r *ir.Route) diag.List {
 	return diag.Warn(diag.NotHonoured, r.Origins, "Envoy v1 keeps no statistics of a route, such as %s", r.StatPrefix)
 }
 
-// lostQuery: a path to redirect to is all that there is, in v1.
+// lostQuery reports a redirect with a query: in v1 a redirect has only a path.
 func lostQuery(r *ir.Route) diag.List {
 	if r.Redirect == nil || r.Redirect.Path == "" || r.Redirect.StripQuery {
 		return nil
@@ -158,8 +158,8 @@ func lostQuery(r *ir.Route) diag.List {
 	return diag.Warn(diag.NotHonoured, r.Origins, "Envoy v1 redirects to %s without the query of the request", r.Redirect.Path)
 }
 
-// shadow is the index of the one mirror that v1 has, which gets all requests; -1
-// for none.
+// shadow returns the index of the mirror that v1 can have, which gets all requests, or -1
+// if there is none.
 func shadow(r *ir.Route) int {
 	return slices.IndexFunc(r.Mirrors, func(m ir.Mirror) bool { return m.PerMillion == ir.Million })
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// MongoProxy is the config of that filter.
+// MongoProxy is the config of the mongo_proxy filter.
 type MongoProxy struct {
 	StatPrefix string `json:"stat_prefix"`
 }
 
-// TCPProxy is the config of that filter.
+// TCPProxy is the config of the tcp_proxy filter.
 type TCPProxy struct {
 	StatPrefix  string      `json:"stat_prefix"`
 	RouteConfig TCPRoutes   `json:"route_config"`
 	AccessLog   []AccessLog `json:"access_log,omitempty"`
 }
 
-// TCPRoutes: the first that fits.
+// TCPRoutes are tried in order; the first that fits applies.
 type TCPRoutes struct {
 	Routes []TCPRoute `json:"routes"`
 }
@@ -58,8 +58,8 @@ func (b *listenerBuilder) tcp(l *ir.Listener) []Filter {
 	return []Filter{sniffer, filter}
 }
 
-// sayableTCP are the routes as v1 can say them, each with one cluster and
-// without server names, which it does not see.
+// sayableTCP returns the routes as v1 can express them: each has one cluster, and no
+// server names, which v1 cannot read.
 func (b *listenerBuilder) sayableTCP(l *ir.Listener) []ir.TCPRoute {
 	var out []ir.TCPRoute
 	for i, r := range l.TCP.Routes {
@@ -102,13 +102,13 @@ func leadsOn(r ir.TCPRoute, after []ir.TCPRoute) bool {
 		len(weighed(r.Clusters)) == 1
 }
 
-// takenTCP reports whether all of a route's connections go elsewhere, as they
-// are assumed to be for another one.
+// takenTCP reports whether all connections of a route are assumed to be for another route
+// and go there.
 func takenTCP(routes []ir.TCPRoute, r ir.TCPRoute) bool {
 	return slices.ContainsFunc(routes, func(t ir.TCPRoute) bool { return t.Assumed && slices.Equal(t.Destinations, r.Destinations) })
 }
 
-// goal is what a route is for, in words.
+// goal describes the connections of a route.
 func goal(r ir.TCPRoute) string {
 	if len(r.ServerNames) > 0 {
 		return r.ServerNames[0]
@@ -116,17 +116,17 @@ func goal(r ir.TCPRoute) string {
 	return "cluster " + r.Clusters[0].Name
 }
 
-// weighed are the clusters that get any connections.
+// weighed returns the clusters that get connections.
 func weighed(clusters []ir.WeightedCluster) []ir.WeightedCluster {
 	return slices.DeleteFunc(slices.Clone(clusters), func(c ir.WeightedCluster) bool { return c.Weight == 0 })
 }
 
-// heaviest of some clusters, the first of several.
+// heaviest returns the cluster with the largest weight, the first if there are several.
 func heaviest(clusters []ir.WeightedCluster) ir.WeightedCluster {
 	return slices.MaxFunc(clusters, func(a, b ir.WeightedCluster) int { return cmp.Compare(a.Weight, b.Weight) })
 }
 
-// ClosesTCP reports whether a listener leads connections to the BlackHole.
+// ClosesTCP reports whether a listener sends connections to BlackHole.
 func ClosesTCP(l *ir.Listener) bool {
 	if l.TCP == nil {
 		return false
@@ -135,8 +135,8 @@ func ClosesTCP(l *ir.Listener) bool {
 	return slices.ContainsFunc(b.sayableTCP(l), func(r ir.TCPRoute) bool { return r.Clusters[0].Name == blackHole })
 }
 
-// destinations are those that Envoy can read; one other would refuse the
-// listener.
+// destinations returns the destinations that Envoy can read. It would refuse the listener
+// because of any other.
 func (b *listenerBuilder) destinations(l *ir.Listener, r ir.TCPRoute) []string {
 	var out []string
 	for _, d := range r.Destinations {

@@ -35,7 +35,7 @@ func serverTLS(t *ir.ServerTLS) *ServerTLS {
 	return out
 }
 
-// lackingTLS is what v1 cannot ask of clients; "" for nothing.
+// lackingTLS says what v1 cannot require of clients, or returns "" if there is nothing.
 func lackingTLS(t *ir.ServerTLS) string {
 	if t == nil {
 		return ""
@@ -59,7 +59,7 @@ func lackingTLS(t *ir.ServerTLS) string {
 	return ""
 }
 
-// ClientTLS originates TLS; the empty one verifies nothing.
+// ClientTLS originates TLS. The zero value verifies nothing.
 type ClientTLS struct {
 	CertChainFile        string   `json:"cert_chain_file,omitempty"`
 	PrivateKeyFile       string   `json:"private_key_file,omitempty"`
@@ -85,8 +85,8 @@ func clientTLS(t *ir.ClientTLS) *ClientTLS {
 	return out
 }
 
-// unverifiable is what v1 cannot find out about endpoints, so that it must not
-// call them; "" for nothing.
+// unverifiable says what v1 cannot verify of endpoints, in which case it must not call
+// them. It returns "" if there is nothing.
 func unverifiable(t *ir.ClientTLS) string {
 	switch {
 	case t == nil:
@@ -100,7 +100,8 @@ func unverifiable(t *ir.ClientTLS) string {
 	return ""
 }
 
-// namedOtherwise: v1 begins TLS before it looks at what a request names.
+// namedOtherwise reports a server name that depends on the request: v1 begins TLS before
+// it reads a request.
 func namedOtherwise(c *ir.Cluster) diag.List {
 	if c.TLS == nil || !c.TLS.AutoSNI {
 		return nil

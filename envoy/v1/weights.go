@@ -8,13 +8,12 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// totalWeight is what the weights of a route must sum to.
+// totalWeight is the required sum of the weights of a route.
 const totalWeight = 100
 
-// percentages divide 100 like the weights; exact is whether that is just what
-// they say. What remains after rounding down goes to the largest remainders. A
-// share above 0 stays above 0, at the cost of the largest, unless there are too
-// many of them.
+// percentages divides 100 in proportion to the weights. exact reports whether the result
+// has the same proportions. The rest after rounding down goes to the largest remainders.
+// A share above 0 stays above 0 at the cost of the largest, unless there are too many.
 func percentages(weighted []ir.WeightedCluster) (percent []int, exact bool) {
 	sum, some := 0, 0
 	for _, w := range weighted {
@@ -43,8 +42,7 @@ func percentages(weighted []ir.WeightedCluster) (percent []int, exact bool) {
 	return percent, exact
 }
 
-// coarseWeights is the Problem of a route whose requests cannot be shared as it
-// says.
+// coarseWeights returns the Problem of a route whose weights v1 can only approximate.
 func coarseWeights(r *ir.Route) diag.List {
 	if len(r.Clusters) < 2 {
 		return nil

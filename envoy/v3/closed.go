@@ -20,11 +20,11 @@ func acceptable(r *ir.Route) (*routev3.Route, diag.List) {
 		m.Path, m.Prefix = path, ""
 		return closed(r, m, "it compares a prefix with the path without the query, found %q", r.Match.Prefix)
 	}
-	spelled, problems := route(r)
-	if err := Check(spelled); err != nil {
+	encoded, problems := route(r)
+	if err := Check(encoded); err != nil {
 		return closed(r, acceptableMatch(r.Match), "%v", err)
 	}
-	return spelled, problems
+	return encoded, problems
 }
 
 // closed answers 503 to what can be asked of the match.

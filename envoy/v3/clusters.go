@@ -27,8 +27,8 @@ func Clusters(cfg *ir.Config) ([]*clusterv3.Cluster, diag.List) {
 	out := make([]*clusterv3.Cluster, len(cfg.Clusters))
 	var problems diag.List
 	for i, c := range cfg.Clusters {
-		spelled, p := Cluster(c, Polled(cfg.Delay))
-		out[i] = spelled
+		encoded, p := Cluster(c, Polled(cfg.Delay))
+		out[i] = encoded
 		problems = append(problems, p...)
 	}
 	return out, problems

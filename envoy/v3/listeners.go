@@ -17,8 +17,8 @@ func Listeners(cfg *ir.Config, proxyIP string) ([]*listenerv3.Listener, diag.Lis
 	out := make([]*listenerv3.Listener, len(listeners))
 	var problems diag.List
 	for i, l := range listeners {
-		spelled, p := Listener(l, Polled(cfg.RouteDelay))
-		out[i] = spelled
+		encoded, p := Listener(l, Polled(cfg.RouteDelay))
+		out[i] = encoded
 		problems = append(problems, p...)
 	}
 	return out, problems

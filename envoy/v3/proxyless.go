@@ -39,8 +39,8 @@ func ProxylessRoutes(h *ir.VirtualHost) (*routev3.RouteConfiguration, diag.List)
 	host := &routev3.VirtualHost{Name: h.Name, Domains: []string{"*"}}
 	var problems diag.List
 	for _, r := range h.Routes {
-		spelled, p := proxylessRoute(r)
-		host.Routes, problems = append(host.Routes, spelled...), append(problems, p...)
+		encoded, p := proxylessRoute(r)
+		host.Routes, problems = append(host.Routes, encoded...), append(problems, p...)
 	}
 	return &routev3.RouteConfiguration{Name: h.Name, VirtualHosts: []*routev3.VirtualHost{host}}, problems
 }

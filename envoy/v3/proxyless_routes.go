@@ -27,16 +27,16 @@ func proxylessRoute(r *ir.Route) ([]*routev3.Route, diag.List) {
 	action, perFilter, problems := proxylessAction(r)
 	var out []*routev3.Route
 	for _, m := range matches {
-		spelled := &routev3.Route{Name: r.Name, Match: routeMatch(m), TypedPerFilterConfig: perFilter}
+		encoded := &routev3.Route{Name: r.Name, Match: routeMatch(m), TypedPerFilterConfig: perFilter}
 		if action == nil {
-			spelled.Action = directResponse(ir.Unavailable())
+			encoded.Action = directResponse(ir.Unavailable())
 		} else {
-			spelled.Action = &routev3.Route_Route{Route: action}
+			encoded.Action = &routev3.Route_Route{Route: action}
 		}
-		if err := Check(spelled); err != nil {
+		if err := Check(encoded); err != nil {
 			return closedProxyless(r, each(matches, acceptableMatch), err.Error())
 		}
-		out = append(out, spelled)
+		out = append(out, encoded)
 	}
 	return out, problems
 }

@@ -54,10 +54,10 @@ func VirtualHost(h *ir.VirtualHost) (*routev3.VirtualHost, diag.List) {
 	}
 	var problems diag.List
 	for _, r := range h.Routes {
-		spelled, p := acceptable(r)
+		encoded, p := acceptable(r)
 		problems = append(problems, p...)
-		if spelled != nil {
-			out.Routes = append(out.Routes, spelled)
+		if encoded != nil {
+			out.Routes = append(out.Routes, encoded)
 		}
 	}
 	return out, problems
