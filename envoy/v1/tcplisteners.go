@@ -108,7 +108,7 @@ func takenTCP(routes []ir.TCPRoute, r ir.TCPRoute) bool {
 	return slices.ContainsFunc(routes, func(t ir.TCPRoute) bool { return t.Assumed && slices.Equal(t.Destinations, r.Destinations) })
 }
 
-// goal describes the connections of a route.
+// goal describes the connections of a route by their server name or cluster, for people.
 func goal(r ir.TCPRoute) string {
 	if len(r.ServerNames) > 0 {
 		return r.ServerNames[0]

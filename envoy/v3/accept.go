@@ -13,11 +13,11 @@ type Message interface {
 	ValidateAll() error
 }
 
-// Check is why Envoy would refuse a resource, or a part of one; nil when it
-// takes it. A refused part takes the whole answer with it, so what does not
-// pass must not be sent. Beside the declared constraints it asks the rules in
-// refusals, also of what is embedded. What Envoy finds only on its own machine,
-// such as files that are not there, is not known here.
+// Check returns the reason for which Envoy would refuse a resource or a part of one, or
+// nil if it accepts it. Envoy refuses a whole answer because of one part, so a part that
+// does not pass must not be sent. Check applies the declared constraints and the rules in
+// refusals, to embedded messages too. It cannot find what only the machine of the Envoy
+// shows, such as missing files.
 func Check(m Message) error {
 	if err := m.ValidateAll(); err != nil {
 		return err
@@ -30,7 +30,7 @@ func Check(m Message) error {
 	return inspect(m)
 }
 
-// checkEmbedded asks what Check does of a message in an Any.
+// checkEmbedded is Check for a message in an Any.
 func checkEmbedded(a *anypb.Any) error {
 	if fixed[a] {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// balance says how the endpoints of a cluster are picked.
+// balance sets how Envoy selects endpoints of a cluster.
 func balance(out *clusterv3.Cluster, c *ir.Cluster) {
 	if c.Type == ir.OriginalDestination {
 		out.LbPolicy = clusterv3.Cluster_CLUSTER_PROVIDED
@@ -87,7 +87,8 @@ func cookie(c *ir.Cookie) *routev3.RouteAction_HashPolicy_Cookie {
 	return out
 }
 
-// shareByLocality has the weights of localities count, which else say nothing.
+// shareByLocality makes Envoy use the weights of localities, which otherwise have no
+// effect.
 func shareByLocality(out *clusterv3.Cluster, c *ir.Cluster) {
 	if c.Order == nil || len(c.Order.Shares) == 0 {
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// acceptable is the route as Envoy takes it: closed if it cannot act, nil if it
-// may be left out.
+// acceptable returns the route in a form that Envoy accepts: closed if it cannot act as
+// written, and nil if it may be left out.
 func acceptable(r *ir.Route) (*routev3.Route, diag.List) {
 	if path, _, ok := strings.Cut(r.Match.Prefix, "?"); ok {
 		m := r.Match
@@ -27,7 +27,8 @@ func acceptable(r *ir.Route) (*routev3.Route, diag.List) {
 	return encoded, problems
 }
 
-// closed answers 503 to what can be asked of the match.
+// closed returns a route that answers 503 to all requests that fit the usable conditions
+// of the match.
 func closed(r *ir.Route, m ir.Match, format string, args ...any) (*routev3.Route, diag.List) {
 	if r.Optional {
 		return nil, diag.Warn(diag.NotHonoured, r.Origins, "Envoy v3 gets no such route: "+format, args...)
@@ -36,7 +37,7 @@ func closed(r *ir.Route, m ir.Match, format string, args ...any) (*routev3.Route
 	return out, diag.Warn(diag.NotHonoured, r.Origins, "Envoy v3 answers 503 in place of this route: "+format, args...)
 }
 
-// acceptableMatch leaves out the conditions that break a constraint.
+// acceptableMatch returns the match without the conditions that break a constraint.
 func acceptableMatch(m ir.Match) ir.Match {
 	out := ir.Match{Path: m.Path, Prefix: m.Prefix, Regex: m.Regex, IgnoreCase: m.IgnoreCase}
 	if Check(routeMatch(out)) != nil {
@@ -55,7 +56,7 @@ func acceptableMatch(m ir.Match) ir.Match {
 	return out
 }
 
-// closedHost answers 503 to the requests for what domains Envoy takes.
+// closedHost returns a virtual host that answers 503, with the domains that Envoy accepts.
 func closedHost(h *ir.VirtualHost, refused error) (*routev3.VirtualHost, diag.List) {
 	closed := h.Closed()
 	problems := diag.Warn(diag.NotHonoured, closed.Routes[0].Origins, "Envoy v3 answers 503 in place of virtual host %s: %v", h.Name, refused)
@@ -73,8 +74,8 @@ func closedHost(h *ir.VirtualHost, refused error) (*routev3.VirtualHost, diag.Li
 	return out, problems
 }
 
-// checkHost is Check of a virtual host that has nothing but a name and domains,
-// without the regular expression for each domain that takes most of its time.
+// checkHost is Check for a virtual host with only a name and domains. It skips the regular
+// expression for each domain, which takes most of the time.
 func checkHost(h *routev3.VirtualHost) error {
 	switch {
 	case h.GetName() == "":

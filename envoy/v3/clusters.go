@@ -18,11 +18,11 @@ import (
 // connectTimeout is Istio's default.
 const connectTimeout = 10 * time.Second
 
-// longestEjection stands for v1's "no limit", but for a first ejection that is
-// longer: v3 caps a growing ejection time at 300 s by default.
+// longestEjection replaces the "no limit" of v1, unless the first ejection is longer. By
+// default v3 limits a growing ejection time to 300 s.
 const longestEjection = 365 * 24 * time.Hour
 
-// Clusters answers CDS.
+// Clusters returns the answer of CDS.
 func Clusters(cfg *ir.Config) ([]*clusterv3.Cluster, diag.List) {
 	out := make([]*clusterv3.Cluster, len(cfg.Clusters))
 	var problems diag.List
@@ -34,8 +34,9 @@ func Clusters(cfg *ir.Config) ([]*clusterv3.Cluster, diag.List) {
 	return out, problems
 }
 
-// Cluster is one of those that answer CDS, with the source of its endpoints and secrets. It can say all that the IR can, so the list is empty; it is
-// returned for the symmetry of the parts.
+// Cluster returns one cluster of the answer of CDS, with the source of its endpoints and
+// secrets. v3 can express every cluster of the IR, so the list of problems is empty. It is
+// there because the functions for all parts have the same form.
 func Cluster(c *ir.Cluster, from Source) (*clusterv3.Cluster, diag.List) {
 	out := &clusterv3.Cluster{
 		Name:                          envoy.ClusterName(c.Name),
@@ -58,8 +59,8 @@ func Cluster(c *ir.Cluster, from Source) (*clusterv3.Cluster, diag.List) {
 	return out, nil
 }
 
-// minHealthPercent is how many of the endpoints must be healthy, else all are
-// used: none, as with Istio, unless whoever has them ejected leaves that to Envoy.
+// minHealthPercent is the percentage of endpoints that must be healthy; below it Envoy
+// uses all endpoints. As in Istio it is 0, unless outlier detection leaves it to Envoy.
 func minHealthPercent(c *ir.Cluster) *int {
 	if c.OutlierDetection == nil || c.HealthCheck != nil && c.OutlierDetection.MinHealthPercent == nil {
 		return new(int)
@@ -84,8 +85,8 @@ func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, from Source) {
 		out.DnsLookupFamily = clusterv3.Cluster_V4_ONLY
 		out.LoadAssignment = Endpoints(out.Name, c.Hosts)
 	case ir.OriginalDestination:
-		// The header x-envoy-original-dst-host stays without effect, unlike
-		// in v1: it let any caller choose any address.
+		// The header x-envoy-original-dst-host has no effect. In v1 it let
+		// any caller choose any address.
 		discover(clusterv3.Cluster_ORIGINAL_DST)
 		if c.DestinationPort > 0 {
 			out.LbConfig = &clusterv3.Cluster_OriginalDstLbConfig_{OriginalDstLbConfig: &clusterv3.Cluster_OriginalDstLbConfig{
@@ -101,8 +102,8 @@ func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, from Source) {
 	}
 }
 
-// noLimits are Istio's where nobody says any: Envoy's own are in the way of a
-// busy service.
+// noLimits are the limits if none are set, as in Istio. The defaults of Envoy are too low
+// for a busy service.
 var noLimits = &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
 	MaxConnections:     wrapperspb.UInt32(math.MaxUint32),
 	MaxPendingRequests: wrapperspb.UInt32(math.MaxUint32),
@@ -131,7 +132,7 @@ func outlierDetection(o *ir.OutlierDetection) *clusterv3.OutlierDetection {
 		BaseEjectionTime:   positiveDuration(o.BaseEjectionTime),
 		MaxEjectionPercent: positive(o.MaxEjectionPercent),
 		MaxEjectionTime:    durationpb.New(cmp.Or(o.MaxEjectionTime, max(longestEjection, o.BaseEjectionTime))),
-		// Otherwise 10 % of fewer than 10 hosts is nobody.
+		// Otherwise 10 % of fewer than 10 hosts would be none.
 		AlwaysEjectOneHost: wrapperspb.Bool(true),
 	}
 	if o.AnswersOnly {
@@ -147,8 +148,8 @@ func outlierDetection(o *ir.OutlierDetection) *clusterv3.OutlierDetection {
 	return out
 }
 
-// errorLimit is a limit and how many percent of those beyond are ejected: nil
-// for Envoy's defaults, 0 for none.
+// errorLimit returns a limit and the percentage of endpoints beyond it that are ejected:
+// nil is Envoy's default, 0 is none.
 func errorLimit(n *int) (limit, enforcing *wrapperspb.UInt32Value) {
 	switch {
 	case n == nil:

@@ -15,7 +15,7 @@ import (
 
 const httpOptionsKey = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
-// protocolOptions are nil for plain HTTP/1.1 and TCP.
+// protocolOptions returns nil for plain HTTP/1.1 and TCP.
 func protocolOptions(c *ir.Cluster) map[string]*anypb.Any {
 	common := commonOptions(c)
 	conns := c.Connections
@@ -29,7 +29,7 @@ func protocolOptions(c *ir.Cluster) map[string]*anypb.Any {
 	return map[string]*anypb.Any{httpOptionsKey: typed(httpOptions(c, common))}
 }
 
-// namesOfRequests is nil where TLS does not go by what requests name.
+// namesOfRequests returns nil if the TLS settings do not depend on the host of requests.
 func namesOfRequests(t *ir.ClientTLS) *corev3.UpstreamHttpProtocolOptions {
 	if t == nil || !t.AutoSNI && !t.AutoSAN {
 		return nil
@@ -39,7 +39,7 @@ func namesOfRequests(t *ir.ClientTLS) *corev3.UpstreamHttpProtocolOptions {
 
 var http2Only = fix(httpOptions(&ir.Cluster{HTTP2: true}, nil))
 
-// commonOptions are those of all versions of HTTP; nil for Envoy's defaults.
+// commonOptions returns the options of all versions of HTTP, or nil for Envoy's defaults.
 func commonOptions(c *ir.Cluster) *corev3.HttpProtocolOptions {
 	out := &corev3.HttpProtocolOptions{
 		MaxRequestsPerConnection: positive(c.MaxRequestsPerConnection),
@@ -84,7 +84,7 @@ func http2Options(c ir.Connections) *corev3.Http2ProtocolOptions {
 	return out
 }
 
-// keepalive counts in whole seconds, the next after a part of one.
+// keepalive returns the settings in whole seconds, rounded up.
 func keepalive(k *ir.Keepalive) *clusterv3.UpstreamConnectionOptions {
 	if k == nil {
 		return nil
@@ -97,7 +97,7 @@ func keepalive(k *ir.Keepalive) *clusterv3.UpstreamConnectionOptions {
 	}}
 }
 
-// said is a time that 0 is one of.
+// said returns a time that may be 0, or nil for Envoy's default.
 func said(d *time.Duration) *durationpb.Duration {
 	if d == nil {
 		return nil

@@ -11,11 +11,10 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// Endpoints answers EDS for one key, byte for byte the name that was asked for,
-// or lists the endpoints that the cluster of that name has without asking.
-// Endpoints of one locality and priority form a group; groups are sorted by both,
-// within one the order given holds. No endpoints is an assignment without groups, which empties
-// the cluster.
+// Endpoints returns the answer of EDS for one key, which is exactly the requested name. It
+// also returns the inline endpoints of a cluster of that name. Endpoints of one locality
+// and priority form a group. Groups are sorted by both; a group has the given order.
+// Without endpoints the assignment has no groups, which empties the cluster.
 func Endpoints(key string, endpoints []ir.Endpoint) *endpointv3.ClusterLoadAssignment {
 	groups := map[group]*endpointv3.LocalityLbEndpoints{}
 	out := &endpointv3.ClusterLoadAssignment{ClusterName: key}
@@ -39,23 +38,23 @@ func Endpoints(key string, endpoints []ir.Endpoint) *endpointv3.ClusterLoadAssig
 	return out
 }
 
-// group is what endpoints have in common.
+// group has the properties that the endpoints of a group share.
 type group struct {
 	place
 	priority int
 }
 
-// place is where an endpoint is.
+// place is the locality of an endpoint.
 type place struct{ region, zone, subZone string }
 
-// placeOf reads region/zone/sub-zone, of which the last may be missing.
+// placeOf reads region/zone/sub-zone. The last parts may be missing.
 func placeOf(text string) place {
 	region, rest, _ := strings.Cut(text, "/")
 	zone, subZone, _ := strings.Cut(rest, "/")
 	return place{region, zone, subZone}
 }
 
-// locality is nil for nowhere.
+// locality returns nil if the locality is not known.
 func (p place) locality() *corev3.Locality {
 	if p == (place{}) {
 		return nil

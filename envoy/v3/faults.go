@@ -12,13 +12,13 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// What v3 takes as the status of an abort.
+// The statuses that v3 accepts for an abort.
 const (
 	minAbortStatus = 200
 	maxAbortStatus = 599
 )
 
-// fault is what the fault filter does on a route; nil for nothing.
+// fault returns the config of the fault filter on a route, or nil if it does nothing.
 func fault(r *ir.Route) (*faultv3.HTTPFault, diag.List) {
 	f := r.Fault
 	if f == nil {
@@ -63,7 +63,7 @@ func faultAbort(r *ir.Route) (*faultv3.FaultAbort, diag.List) {
 	}, problems
 }
 
-// share is in percent where that is whole.
+// share returns a fraction, in percent if that is a whole number.
 func share(perMillion int) *typev3.FractionalPercent {
 	const one = ir.Million / 100
 	if perMillion%one == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// taker takes connections that fit, of those that no taker before it takes.
+// taker accepts the connections that fit and that no earlier taker accepts.
 type taker struct {
 	names        []string       // in small letters; none: any
 	destinations []netip.Prefix // everywhere: any
@@ -28,8 +28,7 @@ type taker struct {
 	taken        []matched
 }
 
-// matched are the connections that a filter chain takes: all pairs of its names
-// and destinations.
+// matched are the connections of a filter chain: all pairs of its names and destinations.
 type matched struct {
 	names        []string
 	port         int
@@ -42,15 +41,14 @@ type reach struct {
 	port int
 }
 
-// everywhere is the destination of a taker that names none.
+// everywhere is the destination of a taker without destinations.
 var everywhere netip.Prefix
 
-// filterChains are what a listener does with connections. The IR takes the
-// first that fits. Envoy looks for the port, there for the most specific
-// destination, there for the most specific name, and never turns back; two chains for the same it refuses.
-// So what an earlier taker has is left out of a later one, and a destination
-// that is part of another one's has the chains of that as well, as far as they
-// come first.
+// filterChains returns the filter chains of a listener. In the IR the first taker that
+// fits applies. Envoy selects the port, then the most specific destination, then the most
+// specific name, and never goes back. It refuses two chains for the same connections. So
+// a later taker does not get what an earlier one has, and a destination within another one
+// also has the chains of the other, as far as they come first.
 func filterChains(l *ir.Listener, from Source) ([]*listenerv3.FilterChain, diag.List) {
 	b := chainBuilder{listener: l, from: from}
 	b.gather()
@@ -106,7 +104,7 @@ func (b *chainBuilder) gather() {
 	}
 }
 
-// lowered are names as Envoy compares them.
+// lowered returns names in the form in which Envoy compares them.
 func lowered(names []string) []string {
 	var out []string
 	for _, name := range names {
@@ -132,7 +130,7 @@ func (b *chainBuilder) destinations(r ir.TCPRoute) []netip.Prefix {
 	return out
 }
 
-// share gives each taker what no earlier one has.
+// share gives each taker the connections that no earlier one has.
 func (b *chainBuilder) share() {
 	by := map[reach][]int{}
 	var all []reach
@@ -152,7 +150,7 @@ func (b *chainBuilder) share() {
 	}
 }
 
-// shareAt gives away the connections for one destination.
+// shareAt distributes the connections for one destination.
 func (b *chainBuilder) shareAt(p reach, by map[reach][]int) {
 	type kept struct {
 		taker int
@@ -182,7 +180,7 @@ func (b *chainBuilder) shareAt(p reach, by map[reach][]int) {
 	}
 }
 
-// takersAt are those whose destinations hold all of p, in order.
+// takersAt returns the takers with a destination that contains all of p, in order.
 func takersAt(p reach, by map[reach][]int) []int {
 	var out []int
 	for _, port := range slices.Compact([]int{p.port, 0}) {
@@ -195,7 +193,7 @@ func takersAt(p reach, by map[reach][]int) []int {
 	return slices.Compact(out)
 }
 
-// add puts a destination to those with the same names.
+// add adds a destination to those with the same names.
 func (t *taker) add(names []string, p reach) {
 	for i, m := range t.taken {
 		if slices.Equal(m.names, names) && m.port == p.port && m.destinations[0] != everywhere && p.to != everywhere {
@@ -206,11 +204,11 @@ func (t *taker) add(names []string, p reach) {
 	t.taken = append(t.taken, matched{names, p.port, []netip.Prefix{p.to}})
 }
 
-// owners are who has which name for one destination; "" is every name.
+// owners has the takers of the names for one destination; "" is every name.
 type owners map[string]*taker
 
-// take gives a taker the names that are left. What it loses to others that go
-// elsewhere comes back with them.
+// take gives a taker the names that are left. It also returns the names that it loses to
+// takers with another goal.
 func (o owners) take(t *taker) (names []string, lost map[string]*taker) {
 	lost = map[string]*taker{}
 	wanted := t.names
@@ -230,7 +228,7 @@ func (o owners) take(t *taker) (names []string, lost map[string]*taker) {
 	return names, lost
 }
 
-// of is the owner of a name, or of one that stands for it too.
+// of returns the taker of a name, or of a wildcard that covers it.
 func (o owners) of(name string) *taker {
 	if owner := o[""]; owner != nil {
 		return owner
@@ -252,7 +250,7 @@ func (o owners) of(name string) *taker {
 	return nil
 }
 
-// reportLost tells of connections that go elsewhere.
+// reportLost reports connections that another taker has.
 func (b *chainBuilder) reportLost(t *taker, p reach, lost map[string]*taker) {
 	names := t.names
 	if len(names) == 0 {
@@ -276,7 +274,7 @@ func describe(name string, p netip.Prefix, port int) string {
 	return out
 }
 
-// chainMatcher is nil for all connections.
+// chainMatcher returns nil for all connections.
 func chainMatcher(m matched) *listenerv3.FilterChainMatch {
 	out := &listenerv3.FilterChainMatch{DestinationPort: positive(m.port), ServerNames: withFinalDots(m.names)}
 	for _, p := range m.destinations {
@@ -294,8 +292,8 @@ func chainMatcher(m matched) *listenerv3.FilterChainMatch {
 	return out
 }
 
-// withFinalDots are the names, each also with a final dot: Envoy compares server
-// names as they come, and example.com. is example.com.
+// withFinalDots returns the names, each also with a final dot. Envoy compares server names
+// as clients send them, and example.com. is the same host as example.com.
 func withFinalDots(names []string) []string {
 	var out []string
 	for _, name := range names {
@@ -304,9 +302,9 @@ func withFinalDots(names []string) []string {
 	return out
 }
 
-// inspect has Envoy look for the name that a client asks for, where that
-// matters. A client that is silent is taken to ask for none, if that leads
-// anywhere: its server may be the one to begin.
+// inspect makes Envoy read the server name of clients, if it matters. A client that sends
+// nothing counts as one without a name, if connections without a name lead somewhere: in
+// its protocol the server may speak first.
 func inspectNames(out *listenerv3.Listener) {
 	named, unnamed := false, false
 	for _, c := range out.GetFilterChains() {

@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// checkHealth has endpoints asked whether they are alive. One that is removed is
-// gone, whatever it would answer.
+// checkHealth sets the health checks of endpoints. An endpoint that is removed is gone,
+// even if it is still alive.
 func checkHealth(out *clusterv3.Cluster, c *ir.Cluster) {
 	h := c.HealthCheck
 	if h == nil {
@@ -20,7 +20,7 @@ func checkHealth(out *clusterv3.Cluster, c *ir.Cluster) {
 	check := &corev3.HealthCheck{
 		Interval: durationpb.New(h.Interval), Timeout: durationpb.New(h.Timeout),
 		UnhealthyThreshold: wrapperspb.UInt32(uint32(h.Unhealthy)), HealthyThreshold: wrapperspb.UInt32(uint32(h.Healthy)),
-		// Else a cluster that nobody calls is asked once a minute.
+		// Otherwise Envoy checks a cluster without requests once a minute.
 		NoTrafficInterval: durationpb.New(h.Interval),
 	}
 	switch {

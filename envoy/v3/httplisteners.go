@@ -36,17 +36,17 @@ func connectionManager(h *ir.HTTPListener, tls bool, from Source) (*hcmv3.HttpCo
 		StatPrefix:       envoy.StatPrefixHTTP,
 		HttpFilters:      httpFilters(h),
 		UseRemoteAddress: wrapperspb.Bool(h.UseRemoteAddress),
-		// Routes see the path that the service will make of it: /x/../admin
-		// and /%61dmin are /admin to both. Slashes are merged for neither.
+		// Routes and services see the same path: /x/../admin and /%61dmin are
+		// /admin to both. Slashes are not merged.
 		NormalizePath: wrapperspb.Bool(true),
 		// Routes and services see a host without its final dot: example.com. is
 		// example.com.
 		StripTrailingHostDot: true,
 		AccessLog:            accessLog(h.AccessLog),
-		// How long a request may take is the route's to say, and 0 there
-		// means no limit; v3 would end quiet streams after 5 minutes.
+		// The route sets the timeout, and 0 means none. By default v3 ends
+		// quiet streams after 5 minutes.
 		StreamIdleTimeout: durationpb.New(0),
-		// As with Istio, unless a route says otherwise.
+		// As in Istio, unless a route sets it.
 		UpgradeConfigs: []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: webSocket}},
 	}
 	if h.UseRemoteAddress {
@@ -70,10 +70,10 @@ func connectionManager(h *ir.HTTPListener, tls bool, from Source) (*hcmv3.HttpCo
 	return out, problems
 }
 
-// schemeOf has requests have the scheme of their connection, whatever a client says in
-// :scheme, so that a match on the scheme holds. Envoy sets x-forwarded-proto along with
-// it. At the edge that is nothing new; a sidecar must leave x-forwarded-proto as it is,
-// for services pass on what they were told of the client.
+// schemeOf sets the scheme of requests to that of their connection, whatever :scheme a
+// client sends, so that a match on the scheme holds. With it Envoy sets x-forwarded-proto.
+// An edge does that anyway. A sidecar must not change x-forwarded-proto, because services
+// pass on the value of the original client.
 func schemeOf(tls bool) *corev3.SchemeHeaderTransformation {
 	scheme := "http"
 	if tls {
@@ -84,7 +84,7 @@ func schemeOf(tls bool) *corev3.SchemeHeaderTransformation {
 	}
 }
 
-// onlyHosts refuses requests with a Host header that is no host.
+// onlyHosts refuses requests whose Host header is not a valid host.
 func onlyHosts() *rbacv3.RBAC {
 	host := &routev3.HeaderMatcher{
 		Name:                 ":authority",
@@ -100,8 +100,9 @@ func onlyHosts() *rbacv3.RBAC {
 	}}
 }
 
-// httpFilters are the same on every listener of a direction, with the particulars on the
-// routes: a rule with the first fault must not make Envoy drain a listener.
+// httpFilters returns the filters, which are the same for every listener of a direction;
+// routes have the details. Otherwise the first rule with a fault would make Envoy drain a
+// listener.
 func httpFilters(h *ir.HTTPListener) []*hcmv3.HttpFilter {
 	var out []*hcmv3.HttpFilter
 	if h.StrictHosts {

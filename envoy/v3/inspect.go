@@ -11,27 +11,27 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// inspect asks the rules of a message and of all that are in it. It walks Go
-// values, which takes a tenth of the time of protobuf reflection.
+// inspect applies the rules to a message and to all messages within. It walks Go values,
+// which takes a tenth of the time of protobuf reflection.
 func inspect(m proto.Message) error {
 	v := reflect.ValueOf(m)
 	return inspectorOf(v.Type().Elem()).inspect(v)
 }
 
-// inspector knows where in messages of one type the rules have a say.
+// inspector has the fields of one type of message to which rules apply.
 type inspector struct {
 	rule   func(proto.Message) error // nil for none
 	fields []inspected
 }
 
-// inspected is a field that holds messages with something to inspect.
+// inspected is a field with messages to inspect.
 type inspected struct {
 	index int
-	// of is nil for a oneof, where the value's own type tells.
+	// of is nil for a oneof, where the type of the value decides.
 	of *inspector
 }
 
-// inspect takes a pointer to a message, or to what holds one of a oneof.
+// inspect takes a pointer to a message or to the wrapper of a oneof.
 func (i *inspector) inspect(pointer reflect.Value) error {
 	if i.rule != nil {
 		if err := i.rule(pointer.Interface().(proto.Message)); err != nil {
@@ -75,8 +75,7 @@ func (f inspected) inspect(field reflect.Value) error {
 	return f.of.inspect(field)
 }
 
-// inspectors are by the type of a message's struct, or of what holds one of a
-// oneof.
+// inspectors has an inspector for each type of struct: messages and wrappers of oneofs.
 var inspectors sync.Map
 
 func inspectorOf(t reflect.Type) *inspector {
@@ -91,8 +90,8 @@ func inspectorOf(t reflect.Type) *inspector {
 	return i
 }
 
-// makeInspector makes one, and those of what is in there, for messages hold
-// others of their own type.
+// makeInspector makes an inspector and those of the fields. It registers the inspector
+// first, because messages may contain messages of their own type.
 func makeInspector(t reflect.Type, made map[reflect.Type]*inspector) *inspector {
 	if i := made[t]; i != nil {
 		return i
@@ -123,7 +122,7 @@ func makeInspector(t reflect.Type, made map[reflect.Type]*inspector) *inspector 
 	return i
 }
 
-// add takes in a field of a message, or of several.
+// add adds a field with one message or several.
 func (i *inspector) add(index int, t reflect.Type, made map[reflect.Type]*inspector) {
 	if t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()
@@ -147,8 +146,8 @@ func structField(t reflect.Type, tag, word string) int {
 
 const anyName = protoreflect.FullName("google.protobuf.Any")
 
-// holdsMessages reports whether a rule is about the messages of a field, or about
-// any within: most of what is sent is names and numbers.
+// holdsMessages reports whether a rule applies to the messages of a field or to messages
+// within. Most fields have only names and numbers.
 func holdsMessages(field protoreflect.FieldDescriptor) bool {
 	if field.IsMap() {
 		field = field.MapValue()

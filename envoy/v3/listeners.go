@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// Listeners answers LDS for a proxy with the given address.
+// Listeners returns the answer of LDS for a proxy with the given address.
 func Listeners(cfg *ir.Config, proxyIP string) ([]*listenerv3.Listener, diag.List) {
 	listeners := cfg.ListenersAt(proxyIP)
 	out := make([]*listenerv3.Listener, len(listeners))
@@ -24,8 +24,8 @@ func Listeners(cfg *ir.Config, proxyIP string) ([]*listenerv3.Listener, diag.Lis
 	return out, problems
 }
 
-// Listener is one of those that answer LDS, with its address filled in and the
-// source of its routes.
+// Listener returns one listener of the answer of LDS, with its address and the source of
+// its routes.
 func Listener(l *ir.Listener, from Source) (*listenerv3.Listener, diag.List) {
 	out := &listenerv3.Listener{
 		Name:             envoy.ListenerName(l),
@@ -34,8 +34,8 @@ func Listener(l *ir.Listener, from Source) (*listenerv3.Listener, diag.List) {
 		TrafficDirection: direction(l.Direction),
 	}
 	if l.Bind {
-		// A port that another Envoy of the machine has is an error, not shared
-		// with it in silence, each taking a part of the other's connections.
+		// A port of another Envoy on the machine is an error. Otherwise each
+		// would silently get a part of the connections of the other.
 		out.EnableReusePort = wrapperspb.Bool(false)
 	}
 	if l.UseOriginalDst {
@@ -43,7 +43,8 @@ func Listener(l *ir.Listener, from Source) (*listenerv3.Listener, diag.List) {
 	}
 	chains, problems := filterChains(l, from)
 	if len(chains) == 0 {
-		// Envoy wants a chain; an empty one closes what is not handed off.
+		// Envoy requires a chain. An empty one closes connections that are not
+		// handed off.
 		chains = []*listenerv3.FilterChain{{}}
 	}
 	out.FilterChains = chains
@@ -51,8 +52,7 @@ func Listener(l *ir.Listener, from Source) (*listenerv3.Listener, diag.List) {
 	return out, problems
 }
 
-// direction: a gateway takes requests in, whatever way they go on. Envoy names
-// spans by it.
+// direction returns the direction by which Envoy names spans. A gateway is always inbound.
 func direction(d ir.Direction) corev3.TrafficDirection {
 	if d == ir.Outbound {
 		return corev3.TrafficDirection_OUTBOUND

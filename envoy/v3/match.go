@@ -33,8 +33,8 @@ func routeMatch(m ir.Match) *routev3.RouteMatch {
 }
 
 func headerMatcher(h ir.HeaderMatch) *routev3.HeaderMatcher {
-	// A header that is not there has no value to match, and Envoy would not
-	// invert that.
+	// An absent header has no value to match, and Envoy would not invert that
+	// result.
 	out := &routev3.HeaderMatcher{Name: h.Name, InvertMatch: h.Not, TreatMissingHeaderAsEmpty: h.Not && !h.Present}
 	if h.Present {
 		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}

@@ -11,12 +11,12 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// What follows is for programs that speak gRPC without a proxy: the same IR in the
-// same messages, of which they know less. They pass over what they do not know, so
-// that is looked for here, closed where it matters, and reported
+// The files proxyless*.go are for programs that use gRPC without a proxy. They get the same
+// IR in the same messages, of which they know less, and ignore the rest. So these files
+// find what gRPC ignores, close it where it matters, and report it
 // (docs/decisions/022-proxyless-grpc.md).
 
-// ProxylessListener is the API listener of a target, whose routes are in a table.
+// ProxylessListener returns the API listener of a target. Its routes are in a table.
 func ProxylessListener(target, table string) *listenerv3.Listener {
 	return &listenerv3.Listener{
 		Name: target,
@@ -33,8 +33,8 @@ func ProxylessListener(target, table string) *listenerv3.Listener {
 	}
 }
 
-// ProxylessRoutes is the table with one virtual host, under its name. What a target
-// means was decided by its listener, so it takes all.
+// ProxylessRoutes returns the table with one virtual host, under its name. The listener has
+// decided what a target means, so the virtual host has all domains.
 func ProxylessRoutes(h *ir.VirtualHost) (*routev3.RouteConfiguration, diag.List) {
 	host := &routev3.VirtualHost{Name: h.Name, Domains: []string{"*"}}
 	var problems diag.List
@@ -45,8 +45,8 @@ func ProxylessRoutes(h *ir.VirtualHost) (*routev3.RouteConfiguration, diag.List)
 	return &routev3.RouteConfiguration{Name: h.Name, VirtualHosts: []*routev3.VirtualHost{host}}, problems
 }
 
-// ProxylessCluster asks for its endpoints by EndpointsName, unless they are behind a
-// name in the DNS.
+// ProxylessCluster returns a cluster. Its endpoints are those of EndpointsName, unless they
+// are behind a name in the DNS.
 func ProxylessCluster(c *ir.Cluster) (*clusterv3.Cluster, diag.List) {
 	why := beyondProxyless(c)
 	if why != "" {

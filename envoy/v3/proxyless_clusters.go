@@ -11,8 +11,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// beyondProxyless is why gRPC must not go to the endpoints of a cluster; "" when it
-// may.
+// beyondProxyless returns the reason for which gRPC must not call the endpoints of a
+// cluster, or "" if it may.
 func beyondProxyless(c *ir.Cluster) string {
 	switch {
 	case c.TLS != nil:
@@ -30,7 +30,7 @@ func beyondProxyless(c *ir.Cluster) string {
 	return ""
 }
 
-// named reports whether an endpoint is behind a name.
+// named reports whether an endpoint is a name in the DNS.
 func named(c *ir.Cluster) bool {
 	if c.Type != ir.StrictDNS && c.Type != ir.LogicalDNS {
 		return false
@@ -43,7 +43,7 @@ func named(c *ir.Cluster) bool {
 	return false
 }
 
-// proxylessEndpointsName is what the endpoints of a cluster are asked by.
+// proxylessEndpointsName returns the name by which gRPC requests the endpoints of a cluster.
 func proxylessEndpointsName(c *ir.Cluster) string {
 	switch {
 	case c.Type == ir.Registry:
@@ -54,8 +54,8 @@ func proxylessEndpointsName(c *ir.Cluster) string {
 	return envoy.ClusterName(c.Name)
 }
 
-// ProxylessMembers are the endpoints of a cluster that is not asked from the
-// registry, with the name that they are asked by; none where there are none.
+// ProxylessMembers returns the endpoints of a cluster that are not in the registry, with
+// the name by which gRPC requests them.
 func ProxylessMembers(c *ir.Cluster) (name string, members []ir.Endpoint) {
 	if c.Type == ir.Registry || beyondProxyless(c) != "" || named(c) {
 		return "", nil
@@ -63,7 +63,7 @@ func ProxylessMembers(c *ir.Cluster) (name string, members []ir.Endpoint) {
 	return proxylessEndpointsName(c), c.Hosts
 }
 
-// proxylessBalance: gRPC has two ways that all of its languages know.
+// proxylessBalance sets the load balancing. All languages of gRPC know two ways.
 func proxylessBalance(out *clusterv3.Cluster, c *ir.Cluster) {
 	if c.Hash == nil {
 		return
@@ -74,7 +74,7 @@ func proxylessBalance(out *clusterv3.Cluster, c *ir.Cluster) {
 	}
 }
 
-// proxylessLosses is what gRPC goes without.
+// proxylessLosses reports the settings of a cluster that gRPC lacks.
 func proxylessLosses(c *ir.Cluster) diag.List {
 	var out diag.List
 	for _, part := range []struct {

@@ -14,15 +14,15 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// alike are endpoints that get the same: gRPC balances within a locality without
-// regard to weights, so each weight is a locality of its own.
+// alike has the properties that the endpoints of a group share. Within a locality gRPC
+// ignores weights, so each weight becomes a locality of its own.
 type alike struct {
 	priority int
 	place
 	weight int
 }
 
-// locality has a name, without which gRPC refuses it.
+// locality returns a locality with a name, without which gRPC refuses it.
 func (a alike) locality() *corev3.Locality {
 	out := &corev3.Locality{Region: a.region, Zone: a.zone, SubZone: a.subZone}
 	if a.weight > 1 {
@@ -66,13 +66,13 @@ func ProxylessEndpoints(key string, endpoints []ir.Endpoint) *endpointv3.Cluster
 	return out
 }
 
-// most is what the weights of a priority sum to about where they are not whole, or
-// more: gRPC takes up to 2^32.
+// most is about the sum to which the weights of a priority are scaled if they are not whole
+// numbers or are too large. gRPC accepts a sum of up to 2^32.
 const most = 1_000_000
 
-// weightsOf are what groups get: as much as their endpoints have together, of the
-// share of their place where places have shares. A place without one gets nothing
-// beside those.
+// weightsOf returns the weights of groups: the sum of the weights of their endpoints, as a
+// part of the share of their place if places have shares. A place without a share then
+// gets nothing.
 func weightsOf(groups map[alike][]ir.Endpoint) map[alike]uint32 {
 	type where struct {
 		priority int

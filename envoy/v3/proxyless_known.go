@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// ProxylessLeadsTo are the clusters that a table of ProxylessRoutes leads calls to.
+// ProxylessLeadsTo returns the clusters to which a table of ProxylessRoutes sends calls.
 func ProxylessLeadsTo(table proto.Message) []string {
 	var all []string
 	for _, h := range table.(*routev3.RouteConfiguration).GetVirtualHosts() {
@@ -20,7 +20,7 @@ func ProxylessLeadsTo(table proto.Message) []string {
 				all = append(all, name)
 			}
 			for _, w := range r.GetRoute().GetWeightedClusters().GetClusters() {
-				// gRPC passes over one without a weight.
+				// gRPC ignores a cluster without a weight.
 				if w.GetWeight().GetValue() > 0 {
 					all = append(all, w.GetName())
 				}
@@ -31,8 +31,8 @@ func ProxylessLeadsTo(table proto.Message) []string {
 	return slices.Compact(all)
 }
 
-// ProxylessKnowing is a table of ProxylessRoutes with a further route, which takes no
-// call, to clusters: a client has what it may not lead a call to.
+// ProxylessKnowing returns a table of ProxylessRoutes with one more route, which no call
+// fits, to clusters. So a client has these clusters without sending them calls.
 func ProxylessKnowing(table proto.Message, clusters []string) proto.Message {
 	out := proto.Clone(table).(*routev3.RouteConfiguration)
 	split := &routev3.WeightedCluster{}
@@ -52,8 +52,8 @@ func ProxylessKnowing(table proto.Message, clusters []string) proto.Message {
 	return out
 }
 
-// ProxylessAsks is the name that a cluster of ProxylessCluster asks for its endpoints
-// by, "" for none.
+// ProxylessAsks returns the name by which a cluster of ProxylessCluster requests its
+// endpoints, or "" if it does not.
 func ProxylessAsks(cluster proto.Message) string {
 	return cluster.(*clusterv3.Cluster).GetEdsClusterConfig().GetServiceName()
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// maxNegations of one match: each doubles the routes that say it.
+// maxNegations bounds the inverted conditions of a match. Each doubles the number of its
+// routes.
 const maxNegations = 4
 
-// proxylessMatches are the matches that together take what one takes, of the calls of
-// gRPC; none when it takes no call. lacks are conditions that gRPC cannot ask, without
-// which the matches are.
+// proxylessMatches returns matches that together take the same gRPC calls as m. It returns
+// none if no call fits. lacks are the conditions that gRPC cannot check, which the matches
+// do not have.
 func proxylessMatches(m ir.Match) (matches []ir.Match, lacks []string) {
 	if len(m.Query) > 0 || strings.Contains(m.Prefix+m.Path, "?") {
 		return nil, nil // A call has no query.
@@ -49,8 +50,8 @@ func proxylessMatches(m ir.Match) (matches []ir.Match, lacks []string) {
 	return split(out, negations), lacks
 }
 
-// split says of headers that they must not be so: gRPC takes a header that is not
-// there for one that is not otherwise either.
+// split expresses inverted conditions on headers. For gRPC an absent header does not meet
+// an inverted condition either.
 func split(m ir.Match, negations []ir.HeaderMatch) []ir.Match {
 	all := []ir.Match{m}
 	for _, n := range negations {
@@ -66,8 +67,8 @@ func split(m ir.Match, negations []ir.HeaderMatch) []ir.Match {
 	return all
 }
 
-// unseen reports whether the matchers of gRPC do not see a header of a call, or one
-// that every Envoy writes.
+// unseen reports whether gRPC cannot match a header: it does not see some headers of a
+// call, and has none of those that every Envoy writes.
 func unseen(name string) bool {
 	for _, prefix := range []string{":", "grpc-", "x-envoy-"} {
 		if strings.HasPrefix(name, prefix) {
@@ -78,7 +79,7 @@ func unseen(name string) bool {
 		slices.Contains([]string{"host", "user-agent", "te", "x-forwarded-for", "x-forwarded-proto", "x-request-id"}, name)
 }
 
-// holds reports whether a condition does of a value.
+// holds reports whether a value meets a condition.
 func holds(h ir.HeaderMatch, value string) bool {
 	var is bool
 	switch {
@@ -95,8 +96,8 @@ func holds(h ir.HeaderMatch, value string) bool {
 	return is != h.Not
 }
 
-// readByGo reports whether gRPC for Go takes an expression. Those for other languages
-// have the same library as Envoy, or one that takes more.
+// readByGo reports whether gRPC for Go accepts an expression. gRPC for other languages uses
+// the same library as Envoy, or one that accepts more.
 func readByGo(expression string) bool {
 	_, err := syntax.Parse(expression, syntax.Perl)
 	if err == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// proxylessRoute is a route as gRPC takes it, in as many as it needs: closed if it
-// cannot act.
+// proxylessRoute returns a route in a form that gRPC accepts, which may need several
+// routes. They are closed if gRPC cannot act as written.
 func proxylessRoute(r *ir.Route) ([]*routev3.Route, diag.List) {
 	matches, lacks := proxylessMatches(r.Match)
 	lacks = append(lacks, beyondCalls(r)...)
@@ -41,8 +41,8 @@ func proxylessRoute(r *ir.Route) ([]*routev3.Route, diag.List) {
 	return out, problems
 }
 
-// closedProxyless answers UNAVAILABLE to what can be asked of the match: gRPC knows no
-// other answers.
+// closedProxyless returns a route that fails calls that fit the usable conditions of the
+// match. gRPC fails them with UNAVAILABLE and knows no other answer.
 func closedProxyless(r *ir.Route, matches []ir.Match, why string) ([]*routev3.Route, diag.List) {
 	if r.Optional {
 		return nil, diag.Warn(diag.NotHonoured, r.Origins, "gRPC without a proxy gets no such route: %s", why)
@@ -55,8 +55,8 @@ func closedProxyless(r *ir.Route, matches []ir.Match, why string) ([]*routev3.Ro
 	return out, diag.Warn(diag.NotHonoured, r.Origins, "gRPC without a proxy answers UNAVAILABLE in place of this route: %s", why)
 }
 
-// beyondCalls is what gRPC does not do with a call, without which it would be another
-// one.
+// beyondCalls returns the actions of a route that change a call and that gRPC lacks, as
+// text for people.
 func beyondCalls(r *ir.Route) []string {
 	var out []string
 	if r.Rewrite != nil {
@@ -70,7 +70,7 @@ func beyondCalls(r *ir.Route) []string {
 	return out
 }
 
-// proxylessAction is nil for what ends at the caller.
+// proxylessAction returns nil if a call ends at the caller.
 func proxylessAction(r *ir.Route) (*routev3.RouteAction, map[string]*anypb.Any, diag.List) {
 	switch {
 	case r.Redirect != nil:
@@ -115,8 +115,7 @@ func without(r *ir.Route, format string, args ...any) diag.List {
 	return diag.Warn(diag.NotHonoured, r.Origins, "gRPC without a proxy "+format, args...)
 }
 
-// channelHash tells one channel from another, as addresses tell callers from each
-// other.
+// channelHash distinguishes channels, as addresses distinguish callers.
 var channelHash = &routev3.RouteAction_HashPolicy{PolicySpecifier: &routev3.RouteAction_HashPolicy_FilterState_{
 	FilterState: &routev3.RouteAction_HashPolicy_FilterState{Key: "io.grpc.channel_id"}}}
 
@@ -136,14 +135,14 @@ func proxylessHash(r *ir.Route) ([]*routev3.RouteAction_HashPolicy, diag.List) {
 	return out, problems
 }
 
-// retryCodes are the conditions that gRPC knows. It tries again by itself what did not
-// reach anybody.
+// retryCodes are the conditions that gRPC knows. It retries calls that reached no server in
+// any case.
 var (
 	retryCodes = []string{"cancelled", "deadline-exceeded", "internal", "resource-exhausted", "unavailable"}
 	unreached  = []string{"connect-failure", "refused-stream", "reset-before-request"}
 )
 
-// proxylessRetry is nil where there is nothing that gRPC would try again on.
+// proxylessRetry returns nil if no condition is one on which gRPC retries.
 func proxylessRetry(r *ir.Route) (*routev3.RetryPolicy, diag.List) {
 	if r.Retry == nil {
 		return nil, nil

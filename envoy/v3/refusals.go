@@ -24,11 +24,11 @@ import (
 	"github.com/pilot-api/pilot-api/internal/envoylimits/re2"
 )
 
-// This is the list of what Envoy 1.40 refuses although its declared constraints
-// allow it. Each rule has a row in TestRefusals, where a real Envoy takes what
-// is just inside and refuses what is just outside.
+// This file lists what Envoy 1.40 refuses although its declared constraints allow it. Each
+// rule has a row in TestRefusals, where a real Envoy accepts a value just inside the rule
+// and refuses one just outside.
 
-// Refusals are the rules by what they are about, in no order.
+// Refusals are the rules by the type of message, in no order.
 func Refusals() []string {
 	var out []string
 	for _, r := range append(parts, resources...) {
@@ -53,7 +53,7 @@ func rule[M proto.Message](about string, check func(M) error) refusal {
 	}}
 }
 
-// parts are about messages wherever they stand.
+// parts are rules for messages at any place.
 var parts = []refusal{
 	rule("duration", duration),
 	rule("regular expression", func(m *matcherv3.RegexMatcher) error { return re2.Check(m.GetRegex()) }),
@@ -92,7 +92,7 @@ var parts = []refusal{
 	rule("address block", func(m *corev3.CidrRange) error { return address4or6(m.GetAddressPrefix()) }),
 }
 
-// resources are about messages that are answers of their own.
+// resources are rules for messages that are resources.
 var resources = []refusal{
 	rule("endpoints", endpointAddresses),
 }
@@ -139,16 +139,15 @@ func headersToRemove(lists ...[]string) error {
 	return nil
 }
 
-// isProtected knows the parts of a request that HTTP/2 writes as headers.
+// isProtected reports whether HTTP/2 uses the header for a part of the request itself.
 func isProtected(header string) bool {
 	return strings.HasPrefix(header, ":") || strings.EqualFold(header, "host")
 }
 
-// maxInlineBody is Envoy's bound of a body in a route table that has none of
-// its own.
+// maxInlineBody is Envoy's bound for a body in a route table without a bound of its own.
 const maxInlineBody = 4096
 
-// routeTable: Envoy compares domains without case.
+// routeTable checks that domains are unique. Envoy compares them without case.
 func routeTable(m *routev3.RouteConfiguration) error {
 	bound := maxInlineBody
 	if own := m.GetMaxDirectResponseBodySizeBytes(); own != nil {
@@ -208,7 +207,7 @@ func forwarding(m *routev3.RouteAction) error {
 	return unlike("upgrade", m.GetUpgradeConfigs(), (*routev3.RouteAction_UpgradeConfig).GetUpgradeType)
 }
 
-// unlike is an error when two of a list have the same name but for case.
+// unlike returns an error if two names of a list differ only in case.
 func unlike[T any](what string, list []T, name func(T) string) error {
 	seen := map[string]bool{}
 	for _, entry := range list {
@@ -228,7 +227,7 @@ func backOff(m *routev3.RetryPolicy_RetryBackOff) error {
 	return nil
 }
 
-// defaultEjection is the first ejection time where none is given.
+// defaultEjection is the first ejection time if none is set.
 const defaultEjection = 30 * time.Second
 
 func outlier(m *clusterv3.OutlierDetection) error {
@@ -245,7 +244,7 @@ func outlier(m *clusterv3.OutlierDetection) error {
 	return nil
 }
 
-// clusterHosts: who resolves no names must have addresses.
+// clusterHosts checks that a cluster that resolves no names has addresses.
 func clusterHosts(m *clusterv3.Cluster) error {
 	switch m.GetType() {
 	case clusterv3.Cluster_STATIC, clusterv3.Cluster_EDS:
@@ -279,7 +278,7 @@ func address4or6(text string) error {
 	return nil
 }
 
-// Envoy's bounds of a ring where none are given.
+// Envoy's bounds of a ring if none are set.
 const (
 	defaultRing    = 1024
 	defaultMaxRing = 8 << 20
@@ -329,7 +328,8 @@ func peerVerification(common *tlsv3.CommonTlsContext) error {
 	return nil
 }
 
-// alpn: they are sent in one list of at most 65,535 bytes, each with its length.
+// alpn checks the length of the list of protocols: clients send one list of at most 65,535
+// bytes, each entry with its length.
 func alpn(m *tlsv3.CommonTlsContext) error {
 	size := 0
 	for _, p := range m.GetAlpnProtocols() {

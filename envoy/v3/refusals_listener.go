@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// listenerChains: a listener has an address and chains, and a connection fits
-// at most one of those.
+// listenerChains checks that a listener has an address and chains, and that a connection
+// fits at most one chain.
 func listenerChains(m *listenerv3.Listener) error {
 	if s := m.GetAddress().GetSocketAddress(); s != nil {
 		if err := address4or6(s.GetAddress()); err != nil {
@@ -35,8 +35,8 @@ func listenerChains(m *listenerv3.Listener) error {
 	return nil
 }
 
-// matchKeys are all combinations of a block of addresses, a server name and the
-// rest that a match takes.
+// matchKeys returns all combinations of a block of addresses, a server name, and the other
+// conditions of a match.
 func matchKeys(m *listenerv3.FilterChainMatch) []string {
 	rest := &listenerv3.FilterChainMatch{}
 	if m != nil {
@@ -64,7 +64,7 @@ func matchKeys(m *listenerv3.FilterChainMatch) []string {
 	return out
 }
 
-// block is the same text for the same addresses.
+// block returns equal texts for equal blocks of addresses.
 func block(r *corev3.CidrRange) string {
 	addr, err := netip.ParseAddr(r.GetAddressPrefix())
 	if err != nil {
@@ -73,7 +73,7 @@ func block(r *corev3.CidrRange) string {
 	return netip.PrefixFrom(addr, min(int(r.GetPrefixLen().GetValue()), addr.BitLen())).Masked().String()
 }
 
-// chainMatch: a wildcard stands for whole labels at the beginning.
+// chainMatch checks server names. A wildcard must be a whole label at the beginning.
 func chainMatch(m *listenerv3.FilterChainMatch) error {
 	wild := func(name string) bool { return strings.Contains(name, "*") && !strings.HasPrefix(name, "*.") }
 	if i := slices.IndexFunc(m.GetServerNames(), wild); i >= 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// As with Istio: how often Envoy looks for a host that was not tried before it
-// takes one that was, and after how many tries it goes on to other priorities.
+// These values are Istio's: how often Envoy looks for a host that it has not tried, and
+// after how many attempts it uses other priorities.
 const (
 	hostSelections  = 5
 	triesOfPriority = 2

@@ -15,7 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// Routes answers RDS for one table; it also stands inline in a listener.
+// Routes returns the answer of RDS for one table. It may also be inline in a listener.
 func Routes(t *ir.RouteTable) (*routev3.RouteConfiguration, diag.List) {
 	out := RouteTable(t)
 	var problems diag.List
@@ -29,11 +29,11 @@ func Routes(t *ir.RouteTable) (*routev3.RouteConfiguration, diag.List) {
 	return out, problems
 }
 
-// RouteTable is a table without its virtual hosts.
+// RouteTable returns a table without its virtual hosts.
 func RouteTable(t *ir.RouteTable) *routev3.RouteConfiguration {
 	out := &routev3.RouteConfiguration{
 		Name: t.Name,
-		// One cluster that Envoy refuses must not hold up a whole table.
+		// A cluster that Envoy refuses must not block a whole table.
 		ValidateClusters:         wrapperspb.Bool(false),
 		IgnorePortInHostMatching: t.IgnorePort,
 	}
@@ -43,10 +43,10 @@ func RouteTable(t *ir.RouteTable) *routev3.RouteConfiguration {
 	return out
 }
 
-// VirtualHost is one of those of a table, as Envoy takes it: a route that it
-// would not take is closed. With it, Envoy would refuse the whole table, and
-// without it, later routes would take its requests. It is nil when Envoy would
-// take none of its domains, which then no request has.
+// VirtualHost returns one virtual host of a table in a form that Envoy accepts. A route
+// that Envoy would not accept is closed: with it Envoy would refuse the whole table, and
+// without it later routes would get its requests. The result is nil if Envoy accepts none
+// of the domains; no request has them.
 func VirtualHost(h *ir.VirtualHost) (*routev3.VirtualHost, diag.List) {
 	out := &routev3.VirtualHost{Name: h.Name, Domains: h.Domains}
 	if err := checkHost(out); err != nil {
@@ -167,8 +167,8 @@ func mirrorPolicy(m ir.Mirror) *routev3.RouteAction_RequestMirrorPolicy {
 	return out
 }
 
-// headersToAdd are the values to write: those beside what is there, then those
-// in place of it.
+// headersToAdd returns the values to write: first those that are appended, then those that
+// replace present ones.
 func headersToAdd(o ir.HeaderOperations) []*corev3.HeaderValueOption {
 	var out []*corev3.HeaderValueOption
 	add := func(headers []ir.Header, action corev3.HeaderValueOption_HeaderAppendAction) {
@@ -180,7 +180,7 @@ func headersToAdd(o ir.HeaderOperations) []*corev3.HeaderValueOption {
 			out = append(out, &corev3.HeaderValueOption{
 				Header:       &corev3.HeaderValue{Key: h.Name, Value: value},
 				AppendAction: action,
-				// Without it Envoy drops the header, or keeps what is there.
+				// Without it Envoy drops the header or keeps the present value.
 				KeepEmptyValue: h.Value == "",
 			})
 		}
@@ -213,8 +213,8 @@ func toClusters(out *routev3.RouteAction, weighted []ir.WeightedCluster) {
 	out.ClusterSpecifier = &routev3.RouteAction_WeightedClusters{WeightedClusters: split}
 }
 
-// filterConfig says what the CORS and fault filters of the listener do on this
-// route; nil for nothing.
+// filterConfig returns the config of the listener's CORS and fault filters on this route,
+// or nil if they do nothing.
 func filterConfig(r *ir.Route) (map[string]*anypb.Any, diag.List) {
 	out := map[string]*anypb.Any{}
 	if r.CORS != nil {

@@ -20,7 +20,7 @@ const (
 	mongoProxy = "envoy.filters.network.mongo_proxy"
 )
 
-// goal is where connections go, in words.
+// goal describes the destination of connections.
 func goal(clusters []ir.WeightedCluster) string {
 	var names []string
 	for _, c := range clusters {
@@ -40,7 +40,7 @@ func tcpFilters(l *ir.TCPListener, r ir.TCPRoute) []*listenerv3.Filter {
 	proxy := &tcpv3.TcpProxy{
 		StatPrefix: envoy.StatPrefixTCP,
 		AccessLog:  accessLog(l.AccessLog),
-		// v1 kept quiet connections; v3 would close them after an hour.
+		// v1 kept quiet connections. By default v3 closes them after an hour.
 		IdleTimeout:                     durationpb.New(silence(r.Stream)),
 		MaxDownstreamConnectionDuration: positiveDuration(r.Stream.MaxDuration),
 		HashPolicy:                      hashSource(r),
@@ -49,7 +49,7 @@ func tcpFilters(l *ir.TCPListener, r ir.TCPRoute) []*listenerv3.Filter {
 	return append(out, networkFilter(tcpProxy, proxy))
 }
 
-// divide sends connections to clusters. Envoy wants no weight of 0 here.
+// divide distributes connections to clusters. Envoy accepts no weight of 0 here.
 func divide(proxy *tcpv3.TcpProxy, clusters []ir.WeightedCluster) {
 	shared := &tcpv3.TcpProxy_WeightedCluster{}
 	for _, c := range clusters {
@@ -73,7 +73,7 @@ func hashSource(r ir.TCPRoute) []*typev3.HashPolicy {
 	return []*typev3.HashPolicy{{PolicySpecifier: &typev3.HashPolicy_SourceIp_{SourceIp: &typev3.HashPolicy_SourceIp{}}}}
 }
 
-// silence is how long a connection may be quiet; 0 is for ever.
+// silence returns how long a connection may be idle; 0 means forever.
 func silence(s ir.Stream) time.Duration {
 	if s.IdleTimeout == nil {
 		return 0

@@ -30,8 +30,8 @@ func serverTLS(t *ir.ServerTLS, from Source) *corev3.TransportSocket {
 	return tlsSocket(context)
 }
 
-// tlsParameters is nil where all is the proxy's own choice. Envoy's own choice
-// for servers is TLS 1.2 to 1.3.
+// tlsParameters returns nil if the proxy chooses everything. For servers Envoy chooses TLS
+// 1.2 to 1.3.
 func tlsParameters(t *ir.ServerTLS) *tlsv3.TlsParameters {
 	if t.MinVersion == "" && t.MaxVersion == "" && len(t.Ciphers) == 0 {
 		return nil
@@ -97,8 +97,7 @@ func clientCommon(t *ir.ClientTLS, from Source) *tlsv3.CommonTlsContext {
 	return out
 }
 
-// verifyBy has peers verified as the context says, by its own authorities or those
-// of a secret.
+// verifyBy sets the verification of peers, by authorities of the context or of a secret.
 func verifyBy(common *tlsv3.CommonTlsContext, context *tlsv3.CertificateValidationContext, secret string, from Source) {
 	if secret == "" {
 		common.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: context}
@@ -111,7 +110,7 @@ func verifyBy(common *tlsv3.CommonTlsContext, context *tlsv3.CertificateValidati
 	}
 }
 
-// secrets are the one of a name, or none.
+// secrets returns the secret of a name, or none.
 func secrets(name string, from Source) []*tlsv3.SdsSecretConfig {
 	if name == "" {
 		return nil
@@ -119,7 +118,7 @@ func secrets(name string, from Source) []*tlsv3.SdsSecretConfig {
 	return []*tlsv3.SdsSecretConfig{{Name: name, SdsConfig: from.config()}}
 }
 
-// Secret spells one. What it gives is for proxies alone.
+// Secret encodes a secret. The result must be sent to proxies only.
 func Secret(s *ir.Secret) *tlsv3.Secret {
 	out := &tlsv3.Secret{Name: s.Name}
 	if s.Certificate == "" {
@@ -139,7 +138,7 @@ func inline(text string) *corev3.DataSource {
 func verification(t *ir.ClientTLS) *tlsv3.CertificateValidationContext {
 	out := &tlsv3.CertificateValidationContext{
 		TrustedCa: optionalFile(t.CAFile),
-		// v1 did not tell the two types of names apart.
+		// v1 did not distinguish the two types of names.
 		MatchTypedSubjectAltNames: anyOfNames(t.SubjectAltNames, tlsv3.SubjectAltNameMatcher_DNS, tlsv3.SubjectAltNameMatcher_URI),
 	}
 	if t.CRLFile != "" {

@@ -1,16 +1,15 @@
-// Package v3 spells the IR as Envoy's v3 resources, for REST and for streams
-// alike: clusters, listeners, route configurations and endpoint assignments.
-// One file per resource, the same names as in envoy/v1.
+// Package v3 encodes the IR as Envoy's v3 resources, for REST and for streams: clusters,
+// listeners, route configurations and endpoint assignments. There is one file for each
+// resource, with the same names as in envoy/v1.
 //
-// Each resource is spelled for itself, and so is each virtual host of a table
-// (Cluster, Listener, RouteTable, VirtualHost, Endpoints), so that what did not
-// change is not spelled again; Clusters, Listeners and Routes are whole answers.
+// Each resource is encoded separately, and so is each virtual host of a table (Cluster,
+// Listener, RouteTable, VirtualHost, Endpoints). So an unchanged part is not encoded again.
+// Clusters, Listeners and Routes return whole answers.
 //
-// All functions are pure, the order of everything follows the IR, and embedded
-// messages are marshalled deterministically: equal IR gives equal bytes. Where
-// v3 changed a default, the value that v1 had is written out if the IR promises
-// it (no time-out means none). What v3 cannot say becomes a Problem on the
-// object it came from.
+// All functions are pure, the order is that of the IR, and embedded messages are marshalled
+// deterministically: equal IR gives equal bytes. If v3 changed a default, the value of v1
+// is written if the IR promises it: no timeout means none. A part that v3 cannot express
+// becomes a Problem of the object from which it follows.
 package v3
 
 import (
@@ -30,8 +29,8 @@ import (
 // server that may be starting.
 const requestTimeout = 5 * time.Second
 
-// typed embeds a message. Ours hold valid text only, so it cannot fail; if it
-// did, whoever compiles is to contain the panic.
+// typed embeds a message. The messages here have valid text only, so it cannot fail. If it
+// does, it panics, and the caller of the compiler contains the panic.
 func typed(m proto.Message) *anypb.Any {
 	out := &anypb.Any{}
 	if err := anypb.MarshalFrom(out, m, proto.MarshalOptions{Deterministic: true}); err != nil {
@@ -40,8 +39,8 @@ func typed(m proto.Message) *anypb.Any {
 	return out
 }
 
-// fixed are embedded messages that are always the same, and were seen to pass
-// Check when the program began: they are everywhere, and looked at once.
+// fixed are embedded messages that never change. They are in most resources, and pass
+// Check once, when the program begins.
 var fixed = map[*anypb.Any]bool{}
 
 func fix(m Message) *anypb.Any {
@@ -53,8 +52,8 @@ func fix(m Message) *anypb.Any {
 	return out
 }
 
-// Source is where an Envoy gets what a resource refers to: the endpoints of a
-// cluster, the routes of a listener.
+// Source is where an Envoy gets the resources to which a resource refers: the endpoints of
+// a cluster, the routes of a listener.
 type Source struct {
 	delay    time.Duration
 	streamed bool
@@ -63,7 +62,7 @@ type Source struct {
 // Streamed is the stream that brought the resource itself.
 var Streamed = Source{streamed: true}
 
-// Polled is this server, asked again after a delay.
+// Polled is this server by polls, with a delay between them.
 func Polled(delay time.Duration) Source { return Source{delay: delay} }
 
 func (s Source) config() *corev3.ConfigSource {
@@ -95,7 +94,7 @@ func address(host string, port int) *corev3.Address {
 	}}}
 }
 
-// positive leaves 0 to Envoy's default.
+// positive returns nil for 0, which means Envoy's default.
 func positive(n int) *wrapperspb.UInt32Value {
 	if n <= 0 {
 		return nil
@@ -103,7 +102,7 @@ func positive(n int) *wrapperspb.UInt32Value {
 	return wrapperspb.UInt32(uint32(n))
 }
 
-// positiveDuration leaves 0 to Envoy's default.
+// positiveDuration returns nil for 0, which means Envoy's default.
 func positiveDuration(d time.Duration) *durationpb.Duration {
 	if d <= 0 {
 		return nil
