@@ -16,7 +16,7 @@ import (
 type API string
 
 const (
-	// Delta streams the v3 API: what changes is pushed, and no more.
+	// Delta streams the v3 API: only changes are sent.
 	Delta API = "delta"
 	// ADS streams the v3 API as state of the world.
 	ADS API = "ads"
@@ -36,46 +36,46 @@ var APIs = []API{Delta, ADS, REST, V1, GRPC}
 // them.
 func (a API) Streams() bool { return a == ADS || a == Delta || a == GRPC }
 
-// BootstrapOptions say which proxy to start and which server it uses. All but
-// Labels are required; DefaultBootstrap sets those with a usual value.
+// BootstrapOptions say which proxy to start and which server it uses. All except Labels
+// are required. DefaultBootstrap sets the usual values.
 type BootstrapOptions struct {
-	// NodeID is "role~ip~id~domain", as the server takes it: mesh.ParseProxy
-	// is the judge of that.
+	// NodeID is "role~ip~id~domain", in a form that mesh.ParseProxy accepts.
 	NodeID string
-	// Labels of the workload that the proxy states; an Envoy of v1 cannot.
+	// Labels are the workload's labels, which the proxy states. A v1 Envoy cannot.
 	Labels map[string]string
-	// Locality of the workload that the proxy states, as region/zone/sub-zone of
-	// which the last may be left out; an Envoy of v1 cannot.
+	// Locality is that of the workload, which the proxy states: region/zone/sub-zone.
+	// The last parts may be omitted. A v1 Envoy cannot state it.
 	Locality string
-	// Cluster is the proxy's service cluster, which v1 wants in every URL.
+	// Cluster is the proxy's service cluster, which is in every URL of v1.
 	Cluster string
-	// Server is the URL of this server, http or https. An https server must
-	// be known to CAFile by the host name of the URL.
+	// Server is the URL of this server, http or https. The authorities in CAFile must
+	// verify an https server by the host name in the URL.
 	Server string
-	// XDS is where replicas of the server answer Envoys, each as HOST:PORT: with
-	// streams for ADS, Delta and GRPC, with HTTP for REST and V1. With none that is port
-	// 15010 of Server's host, or Server. They are reached with TLS if Server is.
+	// XDS has the addresses of the replicas for Envoys, each as HOST:PORT: of streams for
+	// ADS, Delta and GRPC, and of HTTP for REST and V1. The default is port 15010 of
+	// Server's host for streams, and Server for HTTP. The proxy uses TLS if Server does.
 	XDS    []string
 	CAFile string
-	// Socket is the file of a socket of the server's on the proxy's machine, over which it
-	// asks instead of XDS; "" for none. It is plain text.
+	// Socket is the file of a socket of the server on the proxy's machine. The proxy uses
+	// it instead of XDS, without TLS. "" means none.
 	Socket string
-	// XDSCAFile has the authorities of the servers that stream, which are then reached
-	// with TLS whatever Server is. With "" that is CAFile, where Server is https.
+	// XDSCAFile has the authorities of the servers of streams. If it is set, streams use TLS
+	// even if Server does not. The default is CAFile if Server is https.
 	XDSCAFile string
-	// XDSCertFile and XDSKeyFile are what the proxy shows them; "" for nothing.
+	// XDSCertFile and XDSKeyFile are the certificate that the proxy presents to them; ""
+	// means none.
 	XDSCertFile, XDSKeyFile string
 	API                     API
-	// AdminPort of Envoy's own interface, on loopback only. With 0 the Envoy takes
-	// one that is free, and tells which by --admin-address-path; not one of v1.
+	// AdminPort is the port of Envoy's admin interface, on loopback only. If it is 0, the
+	// Envoy chooses a free port and writes it to --admin-address-path. A v1 Envoy cannot.
 	AdminPort int
-	// RefreshDelay between polls for clusters and listeners. What those in
-	// turn poll for is told by the server.
+	// RefreshDelay is the delay between polls for clusters and listeners. The server sets
+	// the delays for the resources to which these refer.
 	RefreshDelay time.Duration
 }
 
-// DefaultBootstrap returns everything but NodeID and Server. Its CAFile is where
-// Debian and many others keep the authorities that the machine trusts.
+// DefaultBootstrap returns all options except NodeID and Server. Its CAFile is where Debian
+// and many other systems keep the authorities that the machine trusts.
 func DefaultBootstrap() BootstrapOptions {
 	return BootstrapOptions{
 		Cluster:      "istio-proxy",
@@ -145,7 +145,7 @@ func isLocality(text string) bool {
 	return text == "" || len(parts) <= 3 && !slices.Contains(parts, "")
 }
 
-// endpoint is the address of the server.
+// endpoint returns the address of the server.
 type endpoint struct {
 	host   string
 	port   int

@@ -14,7 +14,7 @@ func bootstrapGRPC(o BootstrapOptions, servers replicas) ([]byte, error) {
 	}
 	var xds list
 	for _, server := range servers {
-		// It asks the next one when it can reach none before.
+		// It uses the next one if it can reach none before it.
 		xds = append(xds, object{"server_uri": server.String(), "channel_creds": list{credentials}, "server_features": list{"xds_v3"}})
 	}
 	who := node(o)

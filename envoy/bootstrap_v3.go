@@ -75,12 +75,12 @@ func dynamicResources(o BootstrapOptions) object {
 		"ads_config": object{
 			"api_type":              kind,
 			"transport_api_version": "V3",
-			// The node is some 60 KB, in each message otherwise.
+			// Otherwise each message has the node, about 60 KB.
 			"set_node_on_first_message_only": true,
 			"grpc_services": list{object{"envoy_grpc": object{
 				"cluster_name": DiscoveryCluster,
-				// Without it an Envoy waits up to half a minute for a server that
-				// is back.
+				// Without it an Envoy may notice only after half a minute that a
+				// server is back.
 				"retry_policy": object{"retry_back_off": object{"base_interval": "0.2s", "max_interval": "3s"}},
 			}}},
 		},
@@ -119,7 +119,7 @@ func discoveryCluster(o BootstrapOptions, servers replicas) object {
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": object{
 				"@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
 				"explicit_http_config": object{"http2_protocol_options": object{
-					// A server that hangs with its connection open is left.
+					// So the Envoy leaves a server that hangs with open connections.
 					"connection_keepalive": object{"interval": "10s", "timeout": "5s"},
 				}},
 			},

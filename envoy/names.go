@@ -1,7 +1,7 @@
-// Package envoy holds what both Envoy dialects share: the names that Pilot used,
-// which dashboards and people know, and the bootstrap that points an Envoy at this
+// Package envoy has the parts that both versions of the API share: the names that Pilot
+// used, which dashboards and people know, and the bootstrap with which an Envoy uses this
 // server. It imports no protobuf messages, so that istioctl stays small. The
-// dialects are in envoy/v1 and envoy/v3.
+// encodings are in envoy/v1 and envoy/v3.
 package envoy
 
 import (

@@ -9,16 +9,15 @@ import (
 	"strconv"
 )
 
-// replicas are the servers that an Envoy may ask, the one that it asks while it
-// can first.
+// replicas are the servers that an Envoy may use. It uses the first as long as it can.
 type replicas []endpoint
 
-// defaultXDSPort is where pilot-api streams unless told otherwise.
+// defaultXDSPort is the default port of pilot-api's streams.
 const defaultXDSPort = 15010
 
-// replicas are those of the options, in an order that depends on the proxy, so
-// that each has its share of them. A proxy stays with one: two that hear of a
-// change one after the other would lead it back and forth.
+// replicas returns the replicas of the options. The order depends on the proxy, so that
+// each replica has its share of the proxies. A proxy stays with one replica: two replicas
+// may learn of a change at different times, and would move it back and forth.
 func (o BootstrapOptions) replicas(server endpoint) (replicas, error) {
 	if o.Socket != "" {
 		return replicas{{socket: o.Socket}}, nil
@@ -56,26 +55,26 @@ func parseReplica(text string) (endpoint, error) {
 	return endpoint{host: host, port: port}, nil
 }
 
-// share is the one of n that is the proxy's.
+// share returns which of n replicas comes first for the proxy.
 func share(nodeID string, n int) int {
 	h := fnv.New32a()
 	h.Write([]byte(nodeID))
 	return int(h.Sum32() % uint32(n))
 }
 
-// tls reports whether they are reached with TLS, all or none.
+// tls reports whether the proxy uses TLS for the replicas, all or none.
 func (r replicas) tls() bool { return r[0].tls }
 
-// named reports whether Envoy has to resolve one of them.
+// named reports whether Envoy must resolve the name of a replica.
 func (r replicas) named() bool {
 	return slices.ContainsFunc(r, func(e endpoint) bool { return e.socket == "" && !e.isIP() })
 }
 
-// several reports whether there may be more than one: a name may have several
+// several reports whether there may be more than one replica: a name may have several
 // addresses.
 func (r replicas) several() bool { return len(r) > 1 || r.named() }
 
-// hosts are the names or addresses that certificates are for.
+// hosts returns the names or addresses that certificates must have.
 func (r replicas) hosts() []string {
 	var hosts []string
 	for _, e := range r {
@@ -86,10 +85,10 @@ func (r replicas) hosts() []string {
 	return hosts
 }
 
-// isIP tells an address from a name that Envoy has to resolve.
+// isIP reports whether a host is an address and not a name that Envoy must resolve.
 func (e endpoint) isIP() bool { return net.ParseIP(e.host) != nil }
 
-// address is where Envoy finds it.
+// address returns the address of a host for Envoy.
 func (e endpoint) address() object {
 	if e.socket != "" {
 		return object{"pipe": object{"path": e.socket}}
