@@ -35,22 +35,23 @@ func newAnalyze(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "analyze [-f FILE]...",
 		Short: "Check the objects against each other",
-		Long: `Check the objects against each other: hosts, ports, subsets and gateways that are
-not there, rules that never match or that hide each other, labels that no instance
-has, hosts that two objects want, TLS that cannot be met. Each message has a code
-that stays; --codes lists them, docs/messages.md has a page with examples.
+		Long: `Check the objects against each other. This finds hosts, ports, subsets and gateways
+that do not exist, rules that never match or hide each other, labels that no
+instance has, hosts that two objects declare, and TLS settings that cannot be met.
+Each message has a stable code. --codes lists the codes, and docs/messages.md has a
+page with examples.
 
-Without -f the objects of the server are looked at, with what its proxies refuse.
-With -f no server is asked: the objects of the files are all there is, and those
-that do not validate are told of as well. With -f and --live the files are laid
-over the objects of the server, which stores nothing.
+Without -f, istioctl checks the objects of the server, and includes the refusals of
+its proxies. With -f it asks no server: it checks only the objects of the files, and
+also reports objects that are not valid. With -f and --live the server checks its
+objects with those of the files in their place, and stores nothing.
 
-With --v1 it is also told what Envoys of the v1 API would lose, in each namespace
-that has objects and for each Gateway, whether or not there are any.
+With --v1 it also reports the parts that Envoys of the v1 API cannot express, for
+each namespace that has objects and for each Gateway.
 
-The exit code is 0 if every object is honoured, 1 if one is refused or something of
-it is not honoured, and 2 if it could not be found out. With --fail-on warning it is
-1 also for advice: messages that --codes marks, of objects that are honoured.`,
+The exit code is 0 if every object is honoured, 1 if an object is refused or not
+honoured as written, and 2 if the check was not possible. With --fail-on warning it
+is 1 for advice too: messages that --codes marks, of objects that are honoured.`,
 		Example: `  # Is anything wrong in the mesh?
   istioctl analyze
 

@@ -20,23 +20,24 @@ const applyTries = 5
 func newApply(s *session) *cobra.Command {
 	return apply.command(s, &cobra.Command{
 		Use:   "apply -f FILE",
-		Short: "Make stored objects equal to those of files",
-		Long: `Make stored objects equal to those of files, folders, URLs or standard input:
-create what is missing, replace what differs, leave alone what is the same. What
-the file does not say, such as a label that was added by other means, is not
-kept. A file that carries a metadata.resourceVersion replaces only that version.
+		Short: "Make stored objects equal to those in files",
+		Long: `Make the stored objects equal to those of files, folders, URLs or standard input:
+create objects that are missing, and replace objects that differ. Fields and labels
+that are not in the file are removed from a replaced object. A file with a
+metadata.resourceVersion replaces only that version.
 
-With --atomic it is one transaction: proxies see all of it at once, and if one
-object cannot be applied, nothing is done. --owner does so too, and labels what
-it applies; --prune then deletes, in the same transaction, what was applied with
-that owner before and is no longer in the files. An owner's name is one for all
-namespaces, unless -n names one. Objects of another owner are never touched.
+--atomic does everything in one transaction: proxies see all changes at once, and if
+one object cannot be applied, nothing is changed. --owner implies --atomic, and adds
+a label with the owner to the objects. --prune then also deletes, in the same
+transaction, objects that were applied with that owner before and are no longer in
+the files. An owner's name is valid for all namespaces, or for one with -n. Objects
+of other owners are never changed.
 
-With -l, --prune looks only at objects that have these labels, of the owner, or
-without --owner of none, in the namespaces that the files have objects in, or that
-of -n. What nobody but its labels marks goes too, also if it was made by hand: to
---dry-run=server it is named. Other than with kubectl, -l leaves nothing of the
-files out: an object without these labels is an error.`,
+With -l, --prune considers only objects with these labels, in the namespaces of the
+objects in the files, or in that of -n. With --owner they must belong to the owner,
+otherwise to none. Objects that only have the labels are deleted even if they were
+made by hand; --dry-run=server lists them. Unlike in kubectl, -l selects nothing from
+the files: an object in them without these labels is an error.`,
 		Example: `  # Bring the server to the state of a folder
   istioctl apply -R -f rules/
 

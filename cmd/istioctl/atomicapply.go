@@ -32,9 +32,9 @@ type atomicFlags struct {
 
 func (f *atomicFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.atomic, "atomic", false, "apply all objects in one transaction, or none of them")
-	cmd.Flags().BoolVar(&f.prune, "prune", false, "with --owner or -l: in the same transaction delete the objects that are meant by these and that the files no longer have; implies --atomic")
-	cmd.Flags().VarP(&f.selector, "selector", "l", "with --prune: only among objects with these labels, such as team=shop; all that is applied must have them")
-	cmd.Flags().StringVar(&f.owner, "owner", "", "label the objects "+ownerLabel+"=OWNER, and touch none of another owner; implies --atomic")
+	cmd.Flags().BoolVar(&f.prune, "prune", false, "with --owner or -l: also delete the objects that these select and that are no longer in the files, in the same transaction; implies --atomic")
+	cmd.Flags().VarP(&f.selector, "selector", "l", "with --prune: delete only objects with these labels, such as team=shop; all objects in the files must have them")
+	cmd.Flags().StringVar(&f.owner, "owner", "", "label the objects "+ownerLabel+"=OWNER, and change no object of another owner; implies --atomic")
 }
 
 func (f *atomicFlags) given() bool {

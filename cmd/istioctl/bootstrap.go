@@ -17,20 +17,21 @@ func newBootstrap(s *session) *cobra.Command {
 	var socket bool
 	cmd := &cobra.Command{
 		Use:   "bootstrap NODE_ID",
-		Short: "Print the configuration to start an Envoy with, or gRPC",
-		Long: `Print the configuration to start an Envoy with, so that it asks the server named
-by --server for everything else. NODE_ID is the proxy's identity,
-role~ip~id~domain; the role is sidecar, ingress or router.
+		Short: "Print a bootstrap configuration for an Envoy or for gRPC",
+		Long: `Print the configuration with which an Envoy starts and then uses the server at
+--server. NODE_ID is the proxy's identity, role~ip~id~domain. The role is sidecar,
+ingress or router.
 
-Where the server runs on this machine, and its user is yours, the Envoy asks over a
-socket in the server's data folder: it is sent private keys by that, and only this
-user can run it. Other Envoys get private keys with a certificate (--xds-cert).
+If the server runs on this machine under the same user, the Envoy uses a socket in
+the server's data folder. Only this user can open it, so the server sends private
+keys over it. Other Envoys get private keys only with a certificate (--xds-cert).
 
-Two Envoys of one machine need an admin port and a base id each, and ports that
-do not clash: one that finds a port taken says so and goes without it.
+Two Envoys on one machine need different admin ports and base IDs, and their
+listeners need different ports. An Envoy that finds a port in use reports it and runs
+without that listener.
 
-An Envoy that uses the v1 API takes its identity from the command line: start it
-with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
+An Envoy of the v1 API takes its identity from the command line: start it with
+--service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 		Example: `  # A sidecar of today
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local > envoy.yaml
   envoy -c envoy.yaml
@@ -77,7 +78,7 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 		return err
 	}
 	addBootstrap(cmd, &options)
-	cmd.Flags().BoolVar(&socket, "socket", true, "have the Envoy ask over the socket of a server on this machine; false for an Envoy of another user, which is sent no private keys")
+	cmd.Flags().BoolVar(&socket, "socket", true, "use the socket of a server on this machine; false for an Envoy of another user, which gets no private keys")
 	return cmd
 }
 

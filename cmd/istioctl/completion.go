@@ -15,9 +15,9 @@ func newCompletion(s *session) *cobra.Command {
 	shells := []string{"bash", "fish", "powershell", "zsh"}
 	cmd := &cobra.Command{
 		Use:   "completion (bash | fish | powershell | zsh)",
-		Short: "Print a script that completes istioctl in a shell",
-		Long: `Print a script that makes a shell complete the commands, flags, kinds and, from
-the server, names of objects and namespaces.`,
+		Short: "Print a shell completion script",
+		Long: `Print a script with which a shell completes commands, flags, kinds, and the names of
+objects and namespaces on the server.`,
 		Example: `  # bash, for this session
   source <(istioctl completion bash)
 

@@ -16,14 +16,15 @@ import (
 func newConfig(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Keep servers under names in a file",
-		Long: `Keep servers under names, contexts, in a file: ISTIOCTL_CONFIG, or istioctl/config.yaml
-in XDG_CONFIG_HOME (~/.config). A context has a server, a namespace, and what a proxy
-before the server may want to see: a token, a client certificate.
+		Short: "Manage contexts: named servers",
+		Long: `Manage contexts: servers with a name, in the file ISTIOCTL_CONFIG or
+istioctl/config.yaml in XDG_CONFIG_HOME (~/.config). A context has a server, a
+namespace, and credentials for a proxy in front of the server: a token or a client
+certificate.
 
---context says which one is meant, else it is the current one. --server and
-ISTIOCTL_SERVER win over the current context, and a token or certificate goes to no
-other server than that of its context.`,
+--context selects a context; the default is the current one. --server and
+ISTIOCTL_SERVER have precedence over the current context. A token or certificate is
+sent only to the server of its context.`,
 		Example: `  # Two servers, and one of them from now on
   istioctl config set-context test --server localhost:8080
   istioctl config set-context prod --server https://pilot.example.com --namespace shop \
@@ -114,7 +115,7 @@ func newSetContext(s *session) *cobra.Command {
 		})
 	cmd.Flags().StringVar(&given.TokenFile, "token-file", "", "file with a bearer token, read anew for each request")
 	cmd.Flags().StringVar(&given.CertificateAuthority, "certificate-authority", "", "file with the certificate authority of the server")
-	cmd.Flags().StringVar(&given.ClientCertificate, "client-certificate", "", "file with our certificate (with --client-key)")
+	cmd.Flags().StringVar(&given.ClientCertificate, "client-certificate", "", "file with the client certificate (with --client-key)")
 	cmd.Flags().StringVar(&given.ClientKey, "client-key", "", "file with the key of --client-certificate")
 	return cmd
 }

@@ -15,11 +15,11 @@ import (
 func newCreate(s *session) *cobra.Command {
 	return create.command(s, &cobra.Command{
 		Use:   "create -f FILE",
-		Short: "Store new objects from files",
-		Long: `Store new objects from files, folders, URLs or standard input. All of them are
-read and checked before the first is sent; service and workload entries go
-first. Each file is sent as it was written. An object that exists already is an
-error, and the others are created all the same.`,
+		Short: "Create objects from files",
+		Long: `Create objects from files, folders, URLs or standard input. istioctl reads and checks
+all of them before it sends the first. ServiceEntries and WorkloadEntries are created
+first. Each object is sent as it is written. If an object already exists, that is an
+error, and istioctl still creates the others.`,
 		Example: `  # Create the objects of a file, and of all files in a folder
   istioctl create -f reviews-v2.yaml -f rules/
 

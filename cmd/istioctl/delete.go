@@ -26,12 +26,11 @@ func newDelete(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete (KIND NAME... | KIND/NAME... | KIND (--all | -l LABELS | --field-selector FIELDS) | -f FILE)",
 		Short: "Delete objects",
-		Long: `Delete objects by kind and name, all or the selected objects of some kinds in a
-namespace, or those that files name. What was selected and somebody changes
-meanwhile stays. Objects of files go in the reverse order of create: service and
-workload entries last. A file that carries a metadata.resourceVersion means only
-that version. Several kinds are separated by commas; "all"
-means every kind.`,
+		Long: `Delete objects by kind and name, all or selected objects of some kinds in a namespace,
+or the objects that files name. If somebody else changes a selected object meanwhile,
+it is not deleted. Objects of files are deleted in the reverse order of create:
+ServiceEntries and WorkloadEntries last. A file with a metadata.resourceVersion deletes
+only that version. Separate several kinds by commas; "all" means every kind.`,
 		Example: `  # Delete two route rules
   istioctl delete routerule reviews-v2 reviews-v3
 

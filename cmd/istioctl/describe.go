@@ -25,18 +25,16 @@ func newDescribe(s *session) *cobra.Command {
 	var f describeFlags
 	cmd := &cobra.Command{
 		Use:   "describe (KIND NAME | KIND/NAME)",
-		Short: "Show all that is known of an object",
-		Long: `Show an object with what is known of it: its main lines, how it stands with the
-proxies, what it refers to and what refers to it, what is wrong with it, who
-changed what of it and when, and the proxies that it concerns.
+		Short: "Show an object with its status, references and changes",
+		Long: `Show an object with its main fields, its status with the proxies, the references from
+it and to it, its problems, its recent changes and their authors, and the proxies that
+it affects.
 
-Hosts are those that the object's own namespace means: whoever declares them is
-what the object refers to. Everything written before the question is in the
-answer.
+Hosts have the meaning that they have in the object's namespace. The answer includes
+everything that was written before the request.
 
-With -f no server is asked: the objects of the files are compiled here, and are
-all there is. Of changes, of proxies, and of what an Envoy refuses, nothing is
-known then.`,
+With -f, istioctl asks no server. It compiles the objects of the files, which are all
+objects that it knows, and shows no changes, no proxies, and no refusals of Envoys.`,
 		Example: `  # What is it, who uses it, and does it work?
   istioctl describe virtualservice reviews
 

@@ -21,22 +21,22 @@ func newDiff(s *session) *cobra.Command {
 	var proxies bool
 	cmd := &cobra.Command{
 		Use:   "diff (-f FILE | (KIND NAME | KIND/NAME) --revision REVISION [--to REVISION])",
-		Short: "Show what an apply would change, or what has changed",
-		Long: `Show, as a unified diff, what 'istioctl apply' would make of the stored objects.
-The server checks each object and tells what it would store; nothing is stored.
+		Short: "Show the changes that an apply would make, or past changes",
+		Long: `Show the changes that 'istioctl apply' would make, as a unified diff. The server checks
+each object and returns what it would store. It stores nothing.
 
---proxies shows what would change in the configuration of the proxies that the
-server knows instead: the server compiles all objects with those of the files in
-place of the stored ones. Each resource of Envoy that differs is shown once, with
-the number of proxies that share the difference. Where there are several servers,
-the proxies of all are looked at; that none is connected, or that a server did not
-answer and nothing else differs, is exit code 2.
+--proxies shows the changes in the configuration of proxies instead. The server
+compiles all objects, with those of the files in place of the stored ones. Each
+Envoy resource that would change is shown once, with the number of proxies for which
+it would change in that way. The proxies of all replicas are included. The exit code
+is 2 if no proxy is connected, or if a replica does not answer and the others show no
+difference.
 
-With --revision it shows what has changed in an object since then, or until the
-revision of --to; 'istioctl history' shows its revisions.
+--revision shows the changes of an object since that revision, or from that revision
+to the revision of --to. 'istioctl history' lists the revisions.
 
-As with kubectl, the exit code is 0 when nothing differs, 1 when something does,
-and 2 when that could not be found out.`,
+As in kubectl, the exit code is 0 if there is no difference, 1 if there is one, and 2
+if the comparison was not possible.`,
 		Example: `  # What would this folder change?
   istioctl diff -R -f rules/
 
@@ -66,7 +66,7 @@ and 2 when that could not be found out.`,
 	}
 	files.add(cmd)
 	past.add(cmd)
-	cmd.Flags().BoolVar(&proxies, "proxies", false, "show what would change in the configuration of proxies")
+	cmd.Flags().BoolVar(&proxies, "proxies", false, "show the changes in the configuration of proxies")
 	return cmd
 }
 

@@ -39,8 +39,8 @@ type pastFlags struct {
 }
 
 func (f *pastFlags) add(cmd *cobra.Command) {
-	cmd.Flags().Var(&f.from, "revision", "show what has changed in an object since this revision")
-	cmd.Flags().Var(&f.to, "to", "with --revision: show what has changed until this revision, instead of until now")
+	cmd.Flags().Var(&f.from, "revision", "show the changes of an object since this revision")
+	cmd.Flags().Var(&f.to, "to", "with --revision: show the changes up to this revision instead of the present one")
 }
 
 func (f *pastFlags) given() bool { return f.from > 0 || f.to > 0 }

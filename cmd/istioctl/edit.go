@@ -21,12 +21,11 @@ func newEdit(s *session) *cobra.Command {
 	var write writeFlags
 	cmd := &cobra.Command{
 		Use:   "edit (KIND NAME | KIND/NAME)",
-		Short: "Change an object in an editor",
-		Long: `Open an object in the editor of ISTIOCTL_EDITOR, EDITOR, or vi, and store what is
-saved. If that has a mistake in it, or somebody else has changed the object
-meanwhile, the editor is opened again with the reason on top. A file that is left
-as it is, or empty, ends the command and changes nothing; what was written is kept
-in a file if it was refused.`,
+		Short: "Edit an object in an editor",
+		Long: `Open an object in the editor of ISTIOCTL_EDITOR or EDITOR, or in vi, and store the
+saved text. If the text has a mistake, or somebody else has changed the object
+meanwhile, the editor opens again with the reason at the top. If the text is unchanged
+or empty, the command ends without a change. A text that was refused is kept in a file.`,
 		Example: `  istioctl edit virtualservice reviews
   EDITOR=nano istioctl edit vs/reviews -n books`,
 		ValidArgsFunction: s.completeName,

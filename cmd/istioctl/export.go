@@ -26,27 +26,27 @@ func newExport(s *session) *cobra.Command {
 	var flags exportFlags
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write objects as files to keep and to apply again",
-		Long: `Write all objects of a namespace, or of all with -A, as they are at one revision
-of the store, in a form that 'istioctl apply' takes: without what a server sets,
-and in an order that stays, so that it can live in version control. What others
-refer to comes first.
+		Short: "Write objects to files that can be applied again",
+		Long: `Write all objects of a namespace, or of all namespaces with -A, as of one revision of
+the store. 'istioctl apply' accepts the result. It has no fields that the server sets
+and a stable order, so it is suitable for version control. Objects come before those
+that refer to them.
 
--o names a file, or a folder if it ends in a slash or is one: there each object
-is a file NAMESPACE/KIND/NAME.yaml, and files of that form in the namespaces that
-are written go when their object is gone. Without -o all is printed.
+-o names a file, or a folder if it ends in a slash or is a folder. In a folder each
+object is a file NAMESPACE/KIND/NAME.yaml. Such files in the exported namespaces are
+deleted if their object no longer exists. Without -o the objects are printed.
 
-A file is replaced as a whole. So is a symbolic link to a file: what it leads to
-stays as it is, and no link leads an export out of its folder. A device and a named
-pipe are written into, also /dev/stdout; in a folder they are errors.
+A file is replaced as a whole. This includes a symbolic link, whose target is not
+changed, so an export never writes outside its folder. A device or named pipe, such as
+/dev/stdout, is written to; in a folder it is an error.
 
-No server tells private keys: a Secret with one is left out, or written with
---include-secrets with a mark in place of its key. A server that has that key
-takes the mark for it; an empty one refuses it, and only 'pilot-api snapshot' can
-bring the key there. An object that is being deleted is left out.
+No server returns private keys. A Secret with a private key is left out. With
+--include-secrets it has a placeholder instead of the key. A server that already has
+the key accepts the placeholder, and any other server refuses it; use 'pilot-api
+snapshot' to copy keys. An object that is being deleted is left out.
 
-Nothing is written when the server has an object that it cannot read: an export
-that lacks one is no backup.`,
+If the server has an object that it cannot read, nothing is written, because the
+export would be incomplete.`,
 		Example: `  # Everything in one file, and back into another server
   istioctl export -A -o backup.yaml
   istioctl apply -f backup.yaml --server other:8080
@@ -60,9 +60,9 @@ that lacks one is no backup.`,
 		Args: positional(cobra.NoArgs),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runExport(cmd.Context(), s, flags) }
-	cmd.Flags().StringVarP(&flags.output, "output", "o", "", "file or folder to write; standard output if not given")
+	cmd.Flags().StringVarP(&flags.output, "output", "o", "", "file or folder to write; the default is standard output")
 	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "objects of all namespaces")
-	cmd.Flags().BoolVar(&flags.includeSecrets, "include-secrets", false, "write Secrets with private keys too, with marks in place of the keys")
+	cmd.Flags().BoolVar(&flags.includeSecrets, "include-secrets", false, "write Secrets with private keys too, with placeholders for the keys")
 	return cmd
 }
 

@@ -16,9 +16,10 @@ func newExplain(s *session) *cobra.Command {
 	var recursive bool
 	cmd := &cobra.Command{
 		Use:   "explain KIND[.FIELD...]",
-		Short: "Show what the fields of a kind mean",
-		Long: `Show what a kind, or one of its fields, is for, and which fields it has, from the
-schemas by which objects are checked. No server is asked.`,
+		Short: "Show the meaning of the fields of a kind",
+		Long: `Show the meaning of a kind or of one of its fields, and the fields that it has. The
+information comes from the schemas that are used to check objects. istioctl asks no
+server.`,
 		Example: `  # The fields of a VirtualService
   istioctl explain virtualservice.spec
 

@@ -34,13 +34,13 @@ func newGet(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get (KIND [NAME...] | KIND/NAME...)",
 		Short: "Show objects",
-		Long: `Show objects of a namespace, or of all with -A: all of a kind, or those with
-the names given. Several kinds are separated by commas; "all" means every kind.
-Kinds are written as RouteRule, routerule(s), route-rule(s) or rr.
+		Long: `Show objects of a namespace, or of all namespaces with -A: all objects of a kind, or
+those with the given names. Separate several kinds by commas; "all" means every kind.
+A kind may be written as RouteRule, routerule(s), route-rule(s) or rr.
 
-Many objects are asked for in pages (--chunk-size), and all that is shown is of one
-revision of the store, whatever is written meanwhile and however many kinds are
-shown. If the server forgets that revision before the last page, all is read anew.`,
+istioctl requests many objects in pages (--chunk-size). All objects are as of one
+revision of the store, even if there are several kinds and somebody writes meanwhile.
+If the server has dropped that revision before the last page, istioctl starts again.`,
 		Example: `  # All route rules of the default namespace
   istioctl get routerules
 
@@ -66,12 +66,12 @@ shown. If the server forgets that revision before the last page, all is read ane
 	}
 	addOutput(cmd, &flags.output, readFormats)
 	addSelection(cmd, &flags.selector, &flags.allNamespaces)
-	cmd.Flags().BoolVar(&flags.rows.noHeaders, "no-headers", false, "leave the headers of tables out")
+	cmd.Flags().BoolVar(&flags.rows.noHeaders, "no-headers", false, "print tables without headers")
 	cmd.Flags().BoolVar(&flags.rows.showLabels, "show-labels", false, "show the labels as the last column of tables")
-	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show who owns which field, in YAML and JSON")
-	cmd.Flags().Var(&flags.revision, "revision", "objects as they were at this revision, of those that 'istioctl history' shows")
+	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show the owners of fields, in YAML and JSON")
+	cmd.Flags().Var(&flags.revision, "revision", "show objects as they were at this revision; 'istioctl history' lists revisions")
 	flags.chunk.add(cmd)
-	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "go on to show changes as they come")
+	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "continue with changes as they happen")
 	return cmd
 }
 

@@ -25,18 +25,17 @@ func newHistory(s *session) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "history (KIND NAME | KIND/NAME)",
-		Short: "Show what an object was, and who changed it",
-		Long: `Show the versions of an object that the server still knows, the newest first:
-the revision at which each began, when that was, who did it with which program,
-and which fields differ from the version before. An object that was deleted has
-a history too. TRANSACTION is the end of the ID that all changes have in common
-which were made at once; -o wide has the whole of it, and all changed fields;
--o yaml and -o json have every version as it was.
+		Short: "Show the versions of an object, and their authors",
+		Long: `Show the versions of an object that the server still has, the newest first: the
+revision and time at which each began, the user and program that made it, and the
+fields that changed. A deleted object has a history too. TRANSACTION is the end of an
+ID that all changes of one transaction share. -o wide shows the whole ID and all
+changed fields; -o yaml and -o json include each version.
 
-WHO is the user that a change was noted under, which nobody checked unless
-something before the server does. istioctl names the user of the operating
-system, or what ISTIOCTL_USER says. The server keeps the newest 10 changes of an
-object (pilot-api --history).`,
+WHO is the user that the change states. It is not verified, unless a proxy in front of
+the server does that. istioctl states the user of the operating system, or
+ISTIOCTL_USER. The server keeps the newest 10 changes of an object
+(pilot-api --history).`,
 		Example: `  # Who changed this, and what?
   istioctl history virtualservice reviews
 

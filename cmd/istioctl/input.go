@@ -28,7 +28,7 @@ type fileFlags struct {
 
 func (f *fileFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&f.names, "filename", "f", nil, "file, folder, URL, or - for standard input; may be repeated")
-	cmd.Flags().BoolVarP(&f.recursive, "recursive", "R", false, "read the folders within a folder too")
+	cmd.Flags().BoolVarP(&f.recursive, "recursive", "R", false, "also read the folders within folders")
 	// The flag exists, so these cannot fail.
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 }

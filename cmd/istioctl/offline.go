@@ -81,7 +81,7 @@ type proxyFlags struct {
 
 func (f *proxyFlags) add(cmd *cobra.Command) {
 	f.meshFlags.add(cmd)
-	cmd.Flags().StringToStringVar(&f.labels, "labels", nil, "labels of the workload, such as istio=ingressgateway, of a proxy that the server does not know")
+	cmd.Flags().StringToStringVar(&f.labels, "labels", nil, "labels of the workload, such as istio=ingressgateway, for a proxy that the server does not know")
 }
 
 // compile returns a proxy's configuration according to the files alone. It reports what

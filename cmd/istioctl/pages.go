@@ -23,7 +23,7 @@ const (
 type chunkSize int64
 
 func (n *chunkSize) add(cmd *cobra.Command) {
-	cmd.Flags().Int64Var((*int64)(n), "chunk-size", pageSize, "ask for so many objects at once, all of one revision; 0 asks for all")
+	cmd.Flags().Int64Var((*int64)(n), "chunk-size", pageSize, "number of objects in a request, all of one revision; 0 means all")
 }
 
 func (n chunkSize) check() error {

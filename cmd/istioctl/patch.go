@@ -31,9 +31,9 @@ func newPatch(s *session) *cobra.Command {
 		Use:   "patch (KIND NAME | KIND/NAME) (-p PATCH | --patch-file FILE)",
 		Short: "Change some fields of an object",
 		Long: `Change some fields of an object by a patch in YAML or JSON. A merge patch has the
-fields to set, and null for those to remove; lists are replaced as a whole. With
---type=json it is a list of operations (RFC 6902). The server does it to the
-newest state of the object: nothing is lost that others change meanwhile.`,
+fields to set, and null for the fields to remove; it replaces lists as a whole. With
+--type=json the patch is a list of operations (RFC 6902). The server applies the patch
+to the newest state of the object, so concurrent changes of other fields are not lost.`,
 		Example: `  # Another timeout for the first route
   istioctl patch virtualservice reviews --type=json \
     -p '[{"op": "replace", "path": "/spec/http/0/timeout", "value": "2s"}]'

@@ -23,16 +23,15 @@ func newProblems(s *session) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "problems [KIND [NAME...] | KIND/NAME...]",
-		Short: "Show what the objects ask for and cannot have",
-		Long: `Show what the objects ask for and the configuration of the proxies cannot give:
-a version that no instance has, a rule that is never used, a field that an Envoy
-cannot follow. The server finds this when it compiles all objects together, a
-moment after one was written. The answer waits until everything written before
-is compiled; if that is not done within 10 s, the exit code is 1. -o yaml tells
-the revision that was compiled.
+		Short: "Show problems of objects",
+		Long: `Show the parts of objects that the configuration of proxies cannot follow: a version
+without instances, a rule that is never used, a field that an Envoy does not support.
+The server finds them when it compiles all objects together, a moment after a write.
+The answer includes everything that was written before the request. If that is not
+compiled within 10 s, the exit code is 1. -o yaml includes the compiled revision.
 
-Objects of all namespaces are looked at, or of the one that -n names. Problems
-are no failure: the exit code is 0; it is 1 for an object that is not there.`,
+Without -n, istioctl shows the problems of all namespaces. Problems are not a failure:
+the exit code is 0. It is 1 for an object that does not exist.`,
 		Example: `  # Everything that is wrong
   istioctl problems
 

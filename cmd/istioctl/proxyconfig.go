@@ -23,16 +23,17 @@ func newProxyConfig(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "proxy-config (" + strings.Join(configTypes, " | ") + ") PROXY",
 		Aliases: []string{"pc"},
-		Short:   "Show what a proxy is told",
-		Long: `Show what the server tells a proxy now: its clusters, listeners, routes, the
-endpoints of its clusters, and its secrets, without the keys. -o json and -o yaml show Envoy's own messages, with
-the version of each. Everything written before the question is in the answer;
-whether the proxy runs it, 'istioctl proxy-status' tells.
+		Short:   "Show the configuration of a proxy",
+		Long: `Show the configuration that the server has for a proxy: its clusters, listeners and
+routes, the endpoints of its clusters, and its secrets without their keys. -o json and
+-o yaml show Envoy's messages, with the version of each. The answer includes everything
+that was written before the request. 'istioctl proxy-status' shows whether the proxy
+runs it.
 
-PROXY is a node id, role~ip~id~domain, or a part of the id of one proxy that is
-connected. One that is not can be asked about by its whole id. With -f no server
-is asked: the objects of the files are compiled here, and are all there is. Then
-there is the table only, as Envoy's messages are the server's to write.`,
+PROXY is a node ID, role~ip~id~domain, or a part of the ID of one connected proxy. For
+a proxy that is not connected, give the whole ID. With -f, istioctl asks no server. It
+compiles the objects of the files, which are all objects that it knows, and prints only
+tables, because the server encodes Envoy's messages.`,
 		Example: `  # Where does this proxy send requests?
   istioctl proxy-config clusters productpage
 

@@ -27,18 +27,19 @@ func newProxyStatus(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "proxy-status [PROXY]",
 		Aliases: []string{"ps"},
-		Short:   "Show the proxies, and what each of them runs",
-		Long: `Show the proxies that are connected to any replica of the server, or polled one
-lately, and where each stands with its configuration:
+		Short:   "Show the proxies and the state of their configuration",
+		Long: `Show the proxies that are connected to any replica of the server or polled it lately,
+and the state of their configuration:
 
-  SYNCED    it has acknowledged the newest
-  SENT      the newest is on its way
-  STALE     something newer is due, and held back until what it needs is there
-  REJECTED  it refuses what it was sent; -o wide shows its words
-  FETCHED   it asked for the newest; whether it took that cannot be known
+  SYNCED    the proxy has acknowledged the newest configuration
+  SENT      the newest configuration was sent
+  STALE     newer configuration waits for other resources that it needs
+  REJECTED  the proxy refuses the configuration; -o wide shows its message
+  FETCHED   the proxy has fetched the newest configuration, and cannot say
+            whether it uses it
 
-REVISION is that of the store which the proxy runs. PROXY is a node, or a part of
-some.`,
+REVISION is the revision of the store that the proxy runs. PROXY is a node ID, or a
+part of node IDs.`,
 		Example: `  # All of them
   istioctl proxy-status
 
@@ -68,7 +69,7 @@ some.`,
 		return s.printProxies(all, output)
 	}
 	addOutput(cmd, &output, proxyFormats)
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show them again whenever something has changed, until interrupted")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show the proxies again after each change, until interrupted")
 	return cmd
 }
 

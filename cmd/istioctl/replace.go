@@ -16,11 +16,11 @@ import (
 func newReplace(s *session) *cobra.Command {
 	return replace.command(s, &cobra.Command{
 		Use:   "replace -f FILE",
-		Short: "Replace stored objects by those of files",
-		Long: `Replace stored objects by those of files, folders, URLs or standard input. All
-of them are read and checked before the first is sent. A file that carries a
-metadata.resourceVersion replaces only that very version; without one it
-replaces whatever is there. An object that does not exist is an error.`,
+		Short: "Replace stored objects by those in files",
+		Long: `Replace stored objects by those of files, folders, URLs or standard input. istioctl
+reads and checks all of them before it sends the first. A file with a
+metadata.resourceVersion replaces only that version; without one it replaces any
+version. If an object does not exist, that is an error.`,
 		Example: `  # Replace the objects of a file
   istioctl replace -f reviews-v2.yaml
 

@@ -25,23 +25,23 @@ func newRollback(s *session) *cobra.Command {
 	var flags rollbackFlags
 	cmd := &cobra.Command{
 		Use:   "rollback (KIND NAME | KIND/NAME | --namespace NAMESPACE [--kind KIND]) --to REVISION",
-		Short: "Make an object, or a namespace, what it was at a revision",
-		Long: `Make an object, or all objects of a namespace, what they were at a revision:
-what was changed since is changed back, what was deleted is there again, and
-what was created is deleted. It is one transaction: proxies see all of it at
-once, and nothing is done if one of the objects cannot be rolled back, or
-somebody changes it meanwhile. Nothing is asked; --dry-run shows what would be
-done. A rollback is a change like any other: it can itself be rolled back.
+		Short: "Return an object or a namespace to its state at a revision",
+		Long: `Return an object, or all objects of a namespace, to their state at a revision. This
+reverts later changes, restores deleted objects, and deletes objects that were created
+later. It is one transaction: proxies see all changes at once, and nothing is changed
+if an object cannot be rolled back or somebody changes it meanwhile. istioctl asks for
+no confirmation; --dry-run shows the changes. A rollback is a change like any other,
+and can be rolled back too.
 
-If more objects of a namespace would change than one transaction takes (1,000,
-pilot-api --max-transaction), the rollback goes in steps: each is a transaction,
-objects are written before those that refer to them, and deleted after them. An
-object that somebody changes meanwhile is left as it is, reported, and makes the
-exit code 1. What an interruption leaves undone, the same command does when it is
-run again. With --atomic it is one transaction, or nothing is done.
+If more objects of a namespace would change than one transaction allows (1,000,
+pilot-api --max-transaction), the rollback has several steps. Each step is a
+transaction. Objects are written before those that refer to them, and deleted after
+them. If somebody changes an object meanwhile, istioctl leaves it unchanged, reports it,
+and exits with 1. If a rollback is interrupted, run the same command again to complete
+it. With --atomic it is one transaction, or nothing is changed.
 
-Revisions are those of 'istioctl history'. How far back one can go depends on
-how many changes of an object the server keeps (pilot-api --history).`,
+'istioctl history' lists the revisions. The server keeps a limited number of changes of
+each object (pilot-api --history).`,
 		Example: `  # What was it, and back to it
   istioctl history virtualservice reviews
   istioctl rollback virtualservice reviews --to 1204
@@ -66,9 +66,9 @@ how many changes of an object the server keeps (pilot-api --history).`,
 		}
 		return runRollback(cmd.Context(), s, flags, scope)
 	}
-	cmd.Flags().Var(&flags.to, "to", "the revision to go back to")
-	cmd.Flags().StringVar(&flags.kind, "kind", "", "of a namespace: only objects of this kind")
-	cmd.Flags().BoolVar(&flags.atomic, "atomic", false, "roll back in one transaction, or do nothing if there is more than it takes")
+	cmd.Flags().Var(&flags.to, "to", "the revision to return to")
+	cmd.Flags().StringVar(&flags.kind, "kind", "", "for a namespace: only objects of this kind")
+	cmd.Flags().BoolVar(&flags.atomic, "atomic", false, "roll back in one transaction, or change nothing if that is not possible")
 	addDryRun(cmd, &flags.dryRun, `"server": tell what would be done, and do nothing; or "none"`, dryRunServer, dryRunNone)
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunServer
 	// The flag exists, so this cannot fail.

@@ -39,15 +39,18 @@ func newRoot(c *CLI) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "istioctl",
 		Short: "Manage the config objects of a pilot-api server",
-		Long: `istioctl manages the config objects of a pilot-api server: virtual services,
-destination rules and gateways, the older route rules, destination policies,
-egress and ingress rules, and the service and workload entries they work on.
+		Long: `istioctl manages the config objects of a pilot-api server: VirtualServices,
+DestinationRules and Gateways; the older RouteRules, DestinationPolicies,
+EgressRules and IngressRules; and the ServiceEntries and WorkloadEntries to which
+they refer. It checks files completely, with the same engine as the server, before
+it sends anything.
 
-Files are checked completely, with the very engine of the server, before
-anything is sent. Characters that would steer a terminal are shown as escapes,
-such as \x1b and \u202e, in documents as those of JSON and YAML; only a JSONPath
-prints them as they are, where no terminal is. Exit codes: 0 done, 1 failed, 2
-wrong usage, 130 interrupted; a watch is done when it is interrupted.`,
+Characters that could control a terminal are shown as escapes, such as \x1b and
+\u202e. In JSON and YAML documents they are escapes of that format. Only a JSONPath
+prints them unchanged, if the output is not a terminal.
+
+Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. A watch ends
+successfully when it is interrupted.`,
 		Example: `  # Store everything in a folder, then look at it
   istioctl create -f rules/
   istioctl get all

@@ -27,22 +27,20 @@ func newRoute(s *session) *cobra.Command {
 	var f routeFlags
 	cmd := &cobra.Command{
 		Use:   "route --from PROXY (URL | --all)",
-		Short: "Explain which way a request takes, and why",
-		Long: `Explain what becomes of a request by the configuration of one proxy: the
-listener, the virtual host and the route that take it, the rules before that do
-not and the condition that fails, and then what happens: rewrites, faults,
-timeout, retries, and the clusters with their endpoints. --all shows all routes
-of the proxy instead, in the order in which they are tried.
+		Short: "Explain how a proxy handles a request",
+		Long: `Explain how one proxy handles a request: the listener, the virtual host and the route
+that take it; the earlier rules that do not match, with the condition that fails; and
+the result: rewrites, faults, timeout, retries, and the clusters with their endpoints.
+--all shows all routes of the proxy instead, in the order in which they are tried.
 
-The request is one of the workload beside a sidecar, or one of a client that
-calls a gateway at the port of the URL. PROXY is a node id, role~ip~id~domain,
-or a part of the id of one proxy that the server knows. One that it does not know
-can be asked about by its whole id.
+For a sidecar, the request comes from the workload beside it. For a gateway, it comes
+from a client that calls the gateway at the port of the URL. PROXY is a node ID,
+role~ip~id~domain, or a part of the ID of one proxy that the server knows. For any
+other proxy, give the whole ID.
 
-With -f no server is asked: the objects of the files are compiled here, and
-are all there is. What an Envoy itself refuses is then not known; 'istioctl
-problems' tells that. A request that no route takes is no failure: the exit code
-is 0.`,
+With -f, istioctl asks no server. It compiles the objects of the files, which are all
+objects that it knows. It then does not know what an Envoy refuses; 'istioctl problems'
+shows that. If no route takes the request, that is not a failure: the exit code is 0.`,
 		Example: `  # Which version does jason get?
   istioctl route --from productpage -H 'end-user: jason' http://reviews:9080/reviews/1
 

@@ -15,9 +15,9 @@ func newValidate(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE",
 		Short: "Check files without a server",
-		Long: `Check files, folders, URLs or standard input with the engine that the server
-uses, without asking it. Every problem is printed with its place, the field,
-what was found and what is allowed. Errors fail the command, warnings do not.`,
+		Long: `Check files, folders, URLs or standard input with the same engine as the server,
+without asking a server. Each problem is printed with its place, the field, the value,
+and the allowed values. Errors make the command fail; warnings do not.`,
 		Example: `  # Check all rules of a folder and the folders in it
   istioctl validate -R -f rules/
 

@@ -48,19 +48,21 @@ func newWait(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait --for=(programmed | accepted | resolvedrefs) (KIND NAME... | KIND/NAME...)",
 		Short: "Wait until the proxies run an object",
-		Long: `Wait until every connected proxy that an object concerns runs it as it is stored
-now, or a later version (programmed), until the server has found that all that it
-says is honoured (accepted), or until all that it names is there (resolvedrefs). An
-object of which something is not honoured is neither accepted nor programmed.
+		Long: `Wait for a condition of objects:
 
-Proxies that were connected before the server was started again, or went all at
-once, are waited for until they are back, or for 30 seconds.
+  programmed    every connected proxy that the object affects runs the present
+                version, or a later one
+  accepted      the server has found that everything in the object is honoured
+  resolvedrefs  everything to which the object refers exists
 
-A proxy that refuses what follows from the object ends the wait at once, and so
-does an object that cannot be honoured, or is being deleted; it is told who refuses
-and why. What the object names may still come, so the wait goes on without it. At
-the time-out the proxies are named that are missing, or what else is.
-All of that is exit code 1.`,
+An object that is not honoured as written is neither accepted nor programmed. After a
+start of the server, or if many proxies disconnect at once, istioctl waits until the
+proxies are back, or for 30 seconds.
+
+The wait fails at once if a proxy refuses the configuration, and says which proxy and
+why. It also fails at once if the object cannot be honoured or is being deleted.
+References may appear later, so istioctl keeps waiting for them. At the timeout it lists
+the proxies or references that are missing. The exit code is 1 in all of these cases.`,
 		Example: `  # Is the new rule live on every proxy?
   istioctl wait --for=programmed virtualservice reviews
 

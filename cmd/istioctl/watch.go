@@ -28,12 +28,12 @@ func newWatch(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch (KIND [NAME] | KIND/NAME)",
 		Short: "Follow the objects of a kind as they change",
-		Long: `Show the objects of a kind, or one of them, and then every change as it comes,
-until interrupted. A lost connection is taken up again where it broke off: no
-change is shown twice. After a long absence only the difference is shown.
+		Long: `Show the objects of a kind, or one of them, and then every change, until interrupted.
+After a lost connection istioctl resumes where it stopped and shows no change twice.
+After a long time without a connection it shows only the difference.
 
--o wide has a column for how far the proxies are, and shows an object again when
-that has changed.`,
+-o wide has a column with the progress of the proxies, and shows an object again when
+its progress changes.`,
 		Example: `  # Follow all route rules of the default namespace
   istioctl watch routerules
 
