@@ -173,7 +173,10 @@ func TestStoreWithoutAHead(t *testing.T) {
 		"revision": func() (int64, error) { return s.Revision(t.Context()) },
 		"list": func() (int64, error) {
 			l, err := s.List(t.Context(), store.Scope{}, store.ListOptions{})
-			return l.Revision, err
+			if err != nil {
+				return 0, err
+			}
+			return l.Revision, nil
 		},
 	} {
 		if got, err := revision(); err != nil || got < second {
