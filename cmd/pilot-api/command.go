@@ -71,15 +71,15 @@ func newCommand(stdout io.Writer, stderr errorStream) *cobra.Command {
 	o.register(flags)
 	cmd := &cobra.Command{
 		Use:   "pilot-api",
-		Short: "A service mesh's control plane that needs no Kubernetes",
-		Long: `pilot-api keeps routing rules and the service registry in etcd, serves them
-over a REST API in the Kubernetes conventions, and tells every Envoy what to do.
+		Short: "A service mesh control plane that needs no Kubernetes",
+		Long: `pilot-api stores routing rules and the service registry in etcd, serves them by a
+REST API that follows the Kubernetes conventions, and configures every Envoy.
 
-Without --etcd-endpoints it runs an etcd of its own inside, in --data-dir.
-Every flag can also be given in the environment: --data-dir as PILOT_DATA_DIR.
+Without --etcd-endpoints it runs an embedded etcd with its data in --data-dir.
+Each flag can also be set in the environment: --data-dir as PILOT_DATA_DIR.
 
-Exit codes: 0 stopped by a signal, 1 failed, 2 wrong usage, 3 the embedded etcd
-cannot go on because its disk is full or broken, or its data cannot be read.`,
+Exit codes: 0 stopped by a signal, 1 failure, 2 wrong usage, 3 the embedded etcd
+cannot continue because its disk is full or broken, or its data cannot be read.`,
 		Example: `  # Everything in one process, data in ./pilot-data
   pilot-api
 

@@ -23,14 +23,16 @@ func newDefragment(c *console) *cobra.Command {
 	var dir string
 	cmd := c.command(&cobra.Command{
 		Use:   "defragment",
-		Short: "Give the disk back what the embedded store's file no longer needs",
-		Long: `Write the database file of --data-dir anew, without the holes that deleted objects
-and forgotten history have left, and take back etcd's alarm of no space. A running
-server does so by itself when at least 1 GiB and half of the file are holes; this
-is for a disk that others need sooner. While the server runs it is asked through the
-socket in that folder, and reads and writes of the store wait meanwhile, about a
-second a GiB; proxies do not. It is refused while a snapshot is taken. Else the
-folder is opened. The disk must have room for what is in use once more.`,
+		Short: "Return unused space of the embedded store's file to the disk",
+		Long: `Rewrite the database file of --data-dir without the unused space that deleted objects
+and dropped history have left, and clear etcd's alarm of no space. A running server
+does this itself if at least 1 GiB and half of the file are unused. Use this command if
+other programs need the disk space earlier.
+
+If the server runs, the command asks it through the socket in the folder. Meanwhile
+reads and writes of the store wait, about a second for each GiB; proxies do not wait.
+The server refuses while a snapshot is taken. If the server does not run, the command
+opens the folder itself. The disk must have room for a second copy of the used data.`,
 		Example: `  pilot-api defragment --data-dir /var/lib/pilot-api`,
 	}, func(f *pflag.FlagSet) {
 		f.StringVar(&dir, "data-dir", "pilot-data", "folder of the embedded etcd")

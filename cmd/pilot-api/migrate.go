@@ -23,15 +23,15 @@ func newMigrate(c *console) *cobra.Command {
 	cmd := c.command(&cobra.Command{
 		Use:   "migrate --from DATA_DIR --to-endpoints URL,…",
 		Short: "Bring everything from the embedded store into an etcd cluster",
-		Long: `Bring all objects and their history from the data folder of a stopped server into
-an etcd cluster, for pilot-api --etcd-endpoints. Proxies keep routing meanwhile by
-what they have.
+		Long: `Copy all objects and their history from the data folder of a stopped server to an
+etcd cluster, for pilot-api --etcd-endpoints. Meanwhile proxies keep the configuration
+that they have.
 
-The cluster must have no objects yet. Until all is there and was read back, a
-server that uses it waits and is not ready; then it has everything at once. If
-the command is interrupted, run it again: it begins anew. The data folder stays
-as it is. Revisions are new ones, so that programs that watch list anew. The mesh
-settings are a file: give the new server the same --mesh-config.`,
+The cluster must not have objects yet. A server that uses it is not ready until all
+objects have been copied and verified; then it has all of them at once. If the command
+is interrupted, run it again: it starts from the beginning. The data folder is not
+changed. Objects get new revisions, so programs that watch list them again. The mesh
+settings are a file: start the new server with the same --mesh-config.`,
 		Example: `  pilot-api migrate --from /var/lib/pilot-api --to-endpoints https://etcd-1:2379,https://etcd-2:2379 --to-ca ca.pem
   pilot-api --etcd-endpoints https://etcd-1:2379,https://etcd-2:2379 --etcd-ca ca.pem`,
 	}, m.register, func(ctx context.Context, _ []string) error { return c.migrate(ctx, m) })
@@ -41,10 +41,10 @@ settings are a file: give the new server the same --mesh-config.`,
 
 func (m *migration) register(f *pflag.FlagSet) {
 	f.StringVar(&m.from, "from", "", "data folder of the embedded etcd")
-	f.StringVar(&m.prefix, "etcd-prefix", etcd.DefaultPrefix, "every key starts with this, here and there")
-	f.StringSliceVar(&m.to.Endpoints, "to-endpoints", nil, "etcd servers to bring everything to")
+	f.StringVar(&m.prefix, "etcd-prefix", etcd.DefaultPrefix, "prefix of all keys, in the data folder and in the cluster")
+	f.StringSliceVar(&m.to.Endpoints, "to-endpoints", nil, "etcd servers to which everything is copied")
 	f.StringVar(&m.to.CAFile, "to-ca", "", "file with the certificate authority of the etcd servers")
-	f.StringVar(&m.to.CertFile, "to-cert", "", "file with our certificate for etcd (with --to-key)")
+	f.StringVar(&m.to.CertFile, "to-cert", "", "file with the client certificate for etcd (with --to-key)")
 	f.StringVar(&m.to.KeyFile, "to-key", "", "file with the key of --to-cert")
 	f.StringVar(&m.to.Username, "to-user", "", "user name at etcd (with --to-password-file)")
 	f.StringVar(&m.to.PasswordFile, "to-password-file", "", "file with the password of --to-user")

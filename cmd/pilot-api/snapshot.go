@@ -24,9 +24,9 @@ func newSnapshot(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot",
 		Short: "Save the embedded store as one file, and restore it",
-		Long: `Save all that the embedded etcd holds as one file: objects with their private
-keys, their history, and what the server remembers of the mesh settings that
-proxies were told. The file has the form of etcd's own snapshots, and mode 0600.`,
+		Long: `Save everything in the embedded etcd as one file: objects with their private keys,
+their history, and the mesh settings that proxies were sent. The file has the format of
+etcd's own snapshots, and mode 0600.`,
 		Args: subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -38,12 +38,12 @@ func newSnapshotSave(c *console) *cobra.Command {
 	var o options
 	return c.command(&cobra.Command{
 		Use:   "save FILE",
-		Short: "Save the embedded store, while the server runs or when it is stopped",
-		Long: `Save the embedded store of --data-dir. While the server runs it is asked through
-the socket in that folder, and goes on; else the folder is opened. The file is
-there, whole and held against its checksum, or it is not; one of the same name is
-replaced then, and a symbolic link to one. A device and a named pipe are written
-into, also /dev/stdout.`,
+		Short: "Save the embedded store of a running or stopped server",
+		Long: `Save the embedded store of --data-dir. If the server runs, the command asks it through
+the socket in the folder, and the server continues; otherwise it opens the folder
+itself. The file appears only when it is complete and its checksum is verified. It
+replaces a file or a symbolic link of the same name. A device or named pipe, such as
+/dev/stdout, is written to.`,
 		Example: `  pilot-api snapshot save --data-dir /var/lib/pilot-api /backup/pilot-api.db`,
 	}, o.registerFolder, func(ctx context.Context, args []string) error { return c.save(ctx, o, args[0]) })
 }
@@ -52,11 +52,11 @@ func newSnapshotRestore(c *console) *cobra.Command {
 	var o options
 	return c.command(&cobra.Command{
 		Use:   "restore FILE",
-		Short: "Make a data folder of a snapshot",
-		Long: `Make the data folder --data-dir of a snapshot; there must be nothing in it. The
-revisions of the store go on far beyond those that it ever told, and what was
-before cannot be watched or listed any more: programs that watch are told so
-(410), and list anew.`,
+		Short: "Create a data folder from a snapshot",
+		Long: `Create the data folder --data-dir from a snapshot. The folder must be empty or missing.
+The store continues with revisions far beyond all that it ever returned. Earlier
+revisions cannot be watched or listed any more: programs that watch get 410 and list
+again.`,
 		Example: `  pilot-api snapshot restore /backup/pilot-api.db --data-dir /var/lib/pilot-api`,
 	}, o.registerFolder, func(ctx context.Context, args []string) error { return c.restore(ctx, o, args[0]) })
 }
@@ -65,11 +65,11 @@ func newSnapshotStatus(c *console) *cobra.Command {
 	var output string
 	return c.command(&cobra.Command{
 		Use:     "status FILE",
-		Short:   "Hold a snapshot against its checksum, and tell what it has",
-		Long:    `Hold a snapshot against its checksum, read through it, and tell what it has.`,
+		Short:   "Verify a snapshot, and describe its content",
+		Long:    `Verify the checksum of a snapshot, read all of it, and describe its content.`,
 		Example: `  pilot-api snapshot status /backup/pilot-api.db -o json`,
 	}, func(f *pflag.FlagSet) {
-		f.StringVarP(&output, "output", "o", "", "json, or a line for people")
+		f.StringVarP(&output, "output", "o", "", "json; the default is a line of text")
 	}, func(_ context.Context, args []string) error {
 		status, err := etcd.ReadSnapshot(args[0])
 		switch {
@@ -78,7 +78,7 @@ func newSnapshotStatus(c *console) *cobra.Command {
 		case output == "json":
 			return json.NewEncoder(c.stdout).Encode(status)
 		case output != "":
-			return fmt.Errorf("%w: -o %s: json is all there is", errUsage, output)
+			return fmt.Errorf("%w: -o %s: must be json", errUsage, output)
 		}
 		describe(c.stdout, args[0], status)
 		return nil
