@@ -28,6 +28,9 @@ func (k *resource) deleteCollection(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
+	if err := selected.checkGiven(queryOf(r)); err != nil {
+		return err
+	}
 	pre, err := preconditions(opts.Preconditions)
 	if err != nil {
 		return err

@@ -46,6 +46,13 @@ func readDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 		return opts, wire.BadRequest("body: must be a DeleteOptions object or nothing: %s",
 			strings.TrimPrefix(err.Error(), "error unmarshaling JSON: "))
 	}
+	text, err := yaml.YAMLToJSONStrict(body)
+	if err != nil {
+		return opts, wire.BadRequest("body: %v", err)
+	}
+	if err := readStrictly(text, new(metav1.DeleteOptions)); err != nil {
+		return opts, err
+	}
 	for _, word := range opts.DryRun {
 		if word != metav1.DryRunAll {
 			return opts, wire.BadRequest("dryRun: must be %s, found %q", metav1.DryRunAll, word)

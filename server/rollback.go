@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -49,6 +50,21 @@ func (n *writtenRevision) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// refuseNull refuses fields of a body that are null: to a program it may mean a variable
+// that is not set, and without the field the request would be for more objects.
+func refuseNull(text []byte, names ...string) error {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(text, &given); err != nil {
+		return wire.BadRequest("body: %v", err)
+	}
+	for _, name := range names {
+		if value, there := given[name]; there && string(value) == "null" {
+			return wire.BadRequest("%s: must not be null; leave it out to mean all", name)
+		}
+	}
+	return nil
+}
+
 // rollback answers POST. It undoes the changes of an object or a namespace since a
 // revision.
 func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
@@ -65,8 +81,19 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var asked rollback
+	const form = "body: must be {revision, namespace} and perhaps kind, name, steps and continue: %v"
 	if err := yaml.UnmarshalStrict(body, &asked); err != nil {
-		return wire.BadRequest("body: must be {revision, namespace} and perhaps kind, name, steps and continue: %v", err)
+		return wire.BadRequest(form, err)
+	}
+	text, err := yaml.YAMLToJSONStrict(body)
+	if err != nil {
+		return wire.BadRequest(form, err)
+	}
+	if err := readStrictly(text, new(rollback)); err != nil {
+		return err
+	}
+	if err := refuseNull(text, "kind", "namespace", "name"); err != nil {
+		return err
 	}
 	if asked.Revision < 1 || asked.Namespace == nil {
 		return wire.BadRequest("body: revision must be a resourceVersion, and namespace given")

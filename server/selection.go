@@ -49,6 +49,18 @@ func checkSize(ls labels.Selector, fs schema.FieldSelector) error {
 	return nil
 }
 
+// checkGiven refuses selectors that are given and select everything, such as one of blanks
+// or commas: variables that are not set must not widen a deletion.
+func (s selection) checkGiven(q url.Values) error {
+	if q.Has("labelSelector") && s.labels.Empty() {
+		return wire.BadParam(q, "labelSelector", "a selector of labels; leave it out to mean all objects")
+	}
+	if q.Has("fieldSelector") && len(s.fields) == 0 {
+		return wire.BadParam(q, "fieldSelector", "a selector of fields; leave it out to mean all objects")
+	}
+	return nil
+}
+
 // all reports whether nothing is filtered out.
 func (s selection) all() bool { return s.kinds == nil && s.labels.Empty() && len(s.fields) == 0 }
 
