@@ -213,6 +213,10 @@ func (c *claims[T]) followed(d *domainPlan, rule *T) bool {
 	if of.selector() != nil && !d.selection.has(of.origin().ref.Name) {
 		return false
 	}
+	home := of.origin().ref.Namespace
+	if !c.m.pilot().AnyNamespaceRules && !mesh.Exported(of.exportTo(), home, d.namespace) {
+		return false // It has so many hosts and namespaces that it is indexed for all callers.
+	}
 	return !c.imported || !d.sidecar.limits() || d.sidecar.follows(of.origin().ref.Namespace, c.names(rule))
 }
 

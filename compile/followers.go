@@ -28,7 +28,7 @@ func (p *plan) followers(stated *source, namespace, owner string) *source {
 	if stated != nil {
 		out = *stated
 	}
-	out.namespace = namespace
+	out.home = namespace
 	return &out
 }
 

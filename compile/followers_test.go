@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -140,4 +141,80 @@ func bound(config *ir.Config, by diag.Ref) bool {
 		}
 	}
 	return false
+}
+
+// TestForeignRulesTakeNobody: whatever a namespace declares about the address of another
+// namespace's proxy, and however many rules of it are over their budget, callers of others
+// do not follow its rules, nor does the workload that the rules are for.
+func TestForeignRulesTakeNobody(t *testing.T) {
+	to := spec{"service": shopHost}
+	entry := func(namespace, name, host, address string) *schema.Object {
+		return objectIn(t, namespace, "ServiceEntry", name, spec{
+			"hosts": []string{host}, "location": "MESH_INTERNAL", "resolution": "STATIC",
+			"ports":     []spec{{"number": 80, "name": "http", "protocol": "HTTP"}},
+			"endpoints": []spec{{"address": address}},
+		})
+	}
+	objects := []*schema.Object{
+		entry("shop", "cart", shopHost, "10.1.0.1"),
+		entry("evil", "claim", "claim.evil.svc.cluster.local", "10.1.0.9"),
+		objectIn(t, "evil", "RouteRule", "take", spec{"destination": to, "precedence": 9, "redirect": spec{"authority": "x.example"}}),
+		objectIn(t, "evil", "RouteRule", "sockets", spec{"destination": to, "precedence": 8, "websocketUpgrade": true}),
+	}
+	var versions []spec
+	for i := range 4000 {
+		versions = append(versions, spec{"destination": to, "weight": 0, "labels": spec{"version": strings.Repeat("v", 60), "i": fmt.Sprint(i)}})
+	}
+	for i := range 10 {
+		objects = append(objects, objectIn(t, "evil", "RouteRule", fmt.Sprintf("large-%d", i), spec{
+			"destination": to, "route": versions, "match": spec{"source": spec{"service": fmt.Sprintf("s%d.evil.svc.cluster.local", i)}},
+		}))
+	}
+	for _, node := range []string{
+		"sidecar~10.1.0.9~x.x~cluster.local",                 // of no namespace, at an address that evil lists
+		"sidecar~10.1.0.9~front.shop~shop.svc.cluster.local", // of the owner's
+		"sidecar~10.1.0.1~cart.shop~shop.svc.cluster.local",  // the workload itself
+	} {
+		config, _ := compiled(t, node, objects)
+		for _, name := range []string{"take", "sockets", "large-0", "large-8", "large-9"} {
+			if ref := (diag.Ref{Kind: "RouteRule", Namespace: "evil", Name: name}); bound(config, ref) || inListeners(config, ref) {
+				t.Errorf("%s follows %v", node, ref)
+			}
+		}
+	}
+}
+
+// inListeners reports whether a route within a listener comes from an object.
+func inListeners(config *ir.Config, by diag.Ref) bool {
+	for _, l := range config.Listeners {
+		if l.HTTP == nil || l.HTTP.Inline == nil {
+			continue
+		}
+		for _, host := range l.HTTP.Inline.VirtualHosts {
+			for _, route := range host.Routes {
+				if slices.Contains(route.Origins, by) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// TestExportToOfManyHosts: exportTo holds however many hosts and namespaces a rule has.
+func TestExportToOfManyHosts(t *testing.T) {
+	var hosts, friends []string
+	for i := range 40 {
+		hosts = append(hosts, fmt.Sprintf("h%d.example", i))
+	}
+	for i := range 40 {
+		friends = append(friends, fmt.Sprintf("friend-%d", i))
+	}
+	config, _ := compiled(t, "sidecar~10.1.0.2~a.stranger~stranger.svc.cluster.local", []*schema.Object{
+		objectIn(t, "istio-system", "VirtualService", "friends", spec{"hosts": hosts, "exportTo": friends, "http": []spec{{"redirect": spec{"authority": "x.example"}}}}),
+		objectIn(t, "istio-system", "VirtualService", "guard", spec{"hosts": hosts, "http": []spec{{"directResponse": spec{"status": 403}}}}),
+	})
+	if bound(config, vsRef("istio-system", "friends")) || !bound(config, vsRef("istio-system", "guard")) {
+		t.Error("a stranger follows the rule for friends, or not the one for all")
+	}
 }

@@ -41,7 +41,7 @@ func (c *writer) localRoutes(ports int) localRules {
 	}
 	slices.SortFunc(rules, compareRules)
 	for _, rule := range rules {
-		if rule.closed || c.plan.withheld(rule.declared) {
+		if rule.closed || c.plan.withheld(rule.declared) || c.plan.foreign(rule.namespace, c.domain.ownerOf(rule.host)) {
 			continue
 		}
 		routes = append(routes, inboundRoute(rule.ref, rule.match, rule.rewrite, rule.upgrade))

@@ -30,7 +30,19 @@ func (m *model) hostname(ref *schema.IstioService, namespace string) string {
 type source struct {
 	host      string // "" for any service
 	namespace string // of the service; "" for any
-	labels    mesh.Labels
+	// home is the namespace that the proxy itself must be in; "" for any. A service of
+	// a namespace may list the address of any proxy as an endpoint, so it decides nothing
+	// here.
+	home   string
+	labels mesh.Labels
+}
+
+// onlyHome returns the source without its other conditions, or nil if it has no home.
+func (s *source) onlyHome() *source {
+	if s == nil || s.home == "" {
+		return nil
+	}
+	return &source{home: s.home}
 }
 
 func (p *plan) source(ref *schema.IstioService, namespace string) *source {
@@ -46,6 +58,9 @@ func (p *plan) source(ref *schema.IstioService, namespace string) *source {
 func (s *source) fits(who *caller) bool {
 	if s == nil || who == nil {
 		return s == nil
+	}
+	if s.home != "" && s.home != who.namespace {
+		return false
 	}
 	if s.host == "" && (s.namespace == "" || s.namespace == who.namespace) && who.states(s.labels) {
 		return true
@@ -64,7 +79,7 @@ func (s *source) String() string {
 	if s == nil {
 		return ""
 	}
-	return s.host + "|" + s.namespace + "|" + s.labels.String()
+	return s.home + "|" + s.host + "|" + s.namespace + "|" + s.labels.String()
 }
 
 // checkSource reports a source that no proxy of the mesh can fit.

@@ -84,7 +84,7 @@ func (w *withholding) close(rule *routeRule, from *source) (plannedRoute, bool) 
 		return plannedRoute{}, false
 	}
 	if w.sources[from.String()] = true; len(w.sources) > maxWithheldSources {
-		from = nil
+		from = from.onlyHome()
 	}
 	w.all = from == nil
 	route := &ir.Route{Operation: rule.ref.Name, Origins: []diag.Ref{rule.ref}}

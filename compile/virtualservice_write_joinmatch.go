@@ -53,8 +53,8 @@ func joinedSource(outer, inner *source) (*source, bool) {
 	if outer == nil || inner == nil {
 		return cmp.Or(inner, outer), true
 	}
-	out := &source{namespace: cmp.Or(inner.namespace, outer.namespace), labels: mesh.Labels{}}
-	same := outer.namespace == "" || out.namespace == outer.namespace
+	out := &source{namespace: cmp.Or(inner.namespace, outer.namespace), home: cmp.Or(inner.home, outer.home), labels: mesh.Labels{}}
+	same := (outer.namespace == "" || out.namespace == outer.namespace) && (outer.home == "" || out.home == outer.home)
 	for name, value := range outer.labels {
 		out.labels[name] = value
 	}
