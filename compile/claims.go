@@ -224,10 +224,15 @@ func (c *claims[T]) followed(d *domainPlan, rule *T) bool {
 // labels, may have different rules for a host.
 func (c *claims[T]) differs(p *plan, host string) bool {
 	common, owner := "", p.ownerOf(host)
+	first := p.service(host)
+	apart := first != nil && !first.VisibleIn("") // Callers that do not see it have another owner.
 	check := func(name string) bool {
 		in := c.named.Get(p.r, name)
 		if !in.any || p.pilot().AnyNamespaceRules {
 			return in.selecting
+		}
+		if apart {
+			return true
 		}
 		namespace := in.alone
 		settled := namespace != "" && (namespace == owner || namespace == p.settings.RootNamespace) && (common == "" || namespace == common)
@@ -288,12 +293,13 @@ func (p *plan) ownerOf(host string) string {
 	return mesh.NamespaceOf(host, p.settings.Domain)
 }
 
-// ownerOf returns the namespace that a host belongs to as these callers see it.
+// ownerOf returns the namespace that a host belongs to as these callers see it. A
+// service that they do not see decides nothing for them.
 func (d *domainPlan) ownerOf(host string) string {
 	if svc := d.service(host); svc != nil {
 		return svc.Namespace
 	}
-	return d.plan.ownerOf(host)
+	return mesh.NamespaceOf(host, d.settings.Domain)
 }
 
 // virtualNamespaces returns the namespaces whose VirtualServices may route requests

@@ -218,3 +218,22 @@ func TestExportToOfManyHosts(t *testing.T) {
 		t.Error("a stranger follows the rule for friends, or not the one for all")
 	}
 }
+
+// TestPrivateServicesOwnNothingForOthers: a ServiceEntry that callers do not see does not
+// make its namespace the owner of a host for them.
+func TestPrivateServicesOwnNothingForOthers(t *testing.T) {
+	const host = "api.partner.example"
+	for _, guarded := range []string{"shop", "istio-system"} {
+		config, _ := compiled(t, "sidecar~10.1.0.2~front.shop~shop.svc.cluster.local", []*schema.Object{
+			objectIn(t, guarded, "VirtualService", "guard", spec{"hosts": []string{host}, "http": []spec{{"directResponse": spec{"status": 403}}}}),
+			objectIn(t, "evil", "ServiceEntry", "private", spec{
+				"hosts": []string{host}, "exportTo": []string{"."}, "resolution": "STATIC",
+				"ports": []spec{{"number": 80, "name": "http", "protocol": "HTTP"}}, "endpoints": []spec{{"address": "10.6.6.6"}},
+			}),
+			objectIn(t, "evil", "VirtualService", "steal", spec{"hosts": []string{host}, "http": []spec{{"redirect": spec{"authority": "x.example"}}}}),
+		})
+		if bound(config, vsRef("evil", "steal")) || !bound(config, vsRef(guarded, "guard")) {
+			t.Errorf("callers do not follow the guard of %s", guarded)
+		}
+	}
+}
