@@ -217,7 +217,7 @@ func (c *claims[T]) followed(d *domainPlan, rule *T) bool {
 	if !c.m.pilot().AnyNamespaceRules && !mesh.Exported(of.exportTo(), home, d.namespace) {
 		return false // It has so many hosts and namespaces that it is indexed for all callers.
 	}
-	return !c.imported || !d.sidecar.limits() || d.sidecar.follows(of.origin().ref.Namespace, c.names(rule))
+	return !c.imported || !d.sidecar.limits() || d.sidecar.follows(home, c.names(rule))
 }
 
 // differs reports whether callers of different namespaces, or with different

@@ -55,7 +55,7 @@ func readIngressRule(p *plan, of declared, spec *schema.IngressRule) *ingressRul
 		declared: of, spec: spec, authority: "*", secret: spec.TLSSecret,
 		host: p.hostname(spec.Destination, of.ref.Namespace),
 	}
-	known := p.knows(of, "spec.match", "requests that fit the rest of the match are answered with 503")
+	known := p.knows(of, "spec.match")
 	rule.closed = !p.ingressMatch(rule, spec.Match) || !known
 	return rule
 }

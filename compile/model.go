@@ -101,7 +101,7 @@ type model struct {
 	findingRuledHosts *query.Query[none, []string]
 	ruledHostsNow     *list[string]
 	ruledHosts        *query.Input[none, *list[string]] // the same list as an input, which all other queries read
-	reaches           *query.Query[reachKey, ruledHost]
+	ruled             *query.Query[ruledKey, ruledHost]
 	undeclared        *query.Query[scope, *undeclared]
 	findingCrowds     *query.Query[none, []*virtualService]
 	crowdsNow         *list[virtualService]
@@ -302,7 +302,7 @@ func (m *model) writeViews() {
 	m.seesApart = newQuery(m, maps.Equal[map[string]bool, map[string]bool], func(p *plan, _ none) map[string]bool { return p.findSeesApart() })
 	m.findingRuledHosts = newQuery(m, slices.Equal[[]string], (*plan).findRuledHosts)
 	m.ruledHosts = query.NewInput[none, *list[string]](m.graph)
-	m.reaches = newQuery(m, equal, (*plan).findRuled)
+	m.ruled = newQuery(m, equal, (*plan).findRuled)
 	m.undeclared = newQuery(m, (*undeclared).equal, (*plan).undeclaredIn)
 	m.findingCrowds = newQuery(m, slices.Equal[[]*virtualService], (*plan).findCrowds)
 	m.crowds = query.NewInput[none, *list[virtualService]](m.graph)

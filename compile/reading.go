@@ -18,7 +18,7 @@ type declared struct {
 	object *schema.Object
 	// unknown are the fields of the spec that this version does not know. Another
 	// version stored them.
-	unknown *[]string
+	unknown []string
 }
 
 // reading is the result of reading one object by itself, without looking at any

@@ -61,7 +61,7 @@ func readRouteRule(p *plan, of declared, spec *schema.RouteRule) *routeRule {
 	rule.match = match
 	p.reportRegexes(rule, bad)
 	weighs, redirects := p.weighs(rule, spec), p.redirects(rule, spec)
-	known := p.knows(of, "spec.match", "requests that fit the rest of the match are answered with 503")
+	known := p.knows(of, "spec.match")
 	rule.closed = len(bad) > 0 || !known || !spec.Match.Followed() || !weighs || !redirects
 	return rule
 }

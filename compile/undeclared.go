@@ -118,8 +118,8 @@ type ruledHost struct {
 	through string
 }
 
-// reachKey is a host and its callers.
-type reachKey struct {
+// ruledKey is a host and its callers.
+type ruledKey struct {
 	host  string
 	scope scope
 }
@@ -133,10 +133,10 @@ func (p *plan) ruledIn(s scope, host string) ruledHost {
 	if !p.pilot().ShortNamesByCaller && !p.virtualDiffers.Get(p.r, host) {
 		s.domain = ""
 	}
-	return p.reaches.Get(p.r, reachKey{host, s})
+	return p.ruled.Get(p.r, ruledKey{host, s})
 }
 
-func (p *plan) findRuled(key reachKey) ruledHost {
+func (p *plan) findRuled(key ruledKey) ruledHost {
 	d := p.forScope(key.scope)
 	vs := d.virtualFor(key.host)
 	switch {

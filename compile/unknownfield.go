@@ -12,19 +12,15 @@ import (
 // such a field is a condition of a match or a TLS setting, ignoring it would make a mesh
 // more open than its author wrote it (decision 010).
 
-// unknownFields returns the paths of the unknown fields of an object, or nil if there
-// are none.
-func unknownFields(own schema.Own) *[]string {
+// unknownFields returns the paths of the unknown fields of an object.
+func unknownFields(own schema.Own) []string {
 	var out []string
 	for _, p := range slices.Concat(own.Violations, own.Warnings) {
 		if p.Code == diag.UnknownField {
 			out = append(out, p.Field)
 		}
 	}
-	if len(out) == 0 {
-		return nil
-	}
-	return &out
+	return out
 }
 
 // unknownWithin returns the first unknown field at or beneath a path, or "".
@@ -48,21 +44,18 @@ func (d declared) unknownConnection() string {
 }
 
 func (d declared) unknownField(is func(string) bool) string {
-	if d.unknown == nil {
-		return ""
-	}
-	if at := slices.IndexFunc(*d.unknown, is); at >= 0 {
-		return (*d.unknown)[at]
+	if at := slices.IndexFunc(d.unknown, is); at >= 0 {
+		return d.unknown[at]
 	}
 	return ""
 }
 
-// knows reports whether this version knows all fields beneath a path. If it does not,
-// it reports the consequence.
-func (p *plan) knows(of declared, path, consequence string) bool {
-	field := of.unknownWithin(path)
+// knows reports whether this version knows all fields of a match. If it does not, it
+// reports the consequence.
+func (p *plan) knows(of declared, match string) bool {
+	field := of.unknownWithin(match)
 	if field != "" {
-		p.notHonoured(diag.Closed, of.ref, field, consequence+": this version does not know the field")
+		p.notHonoured(diag.Closed, of.ref, field, "requests that fit the rest of the match are answered with 503: this version does not know the field")
 	}
 	return field == ""
 }

@@ -26,7 +26,7 @@ func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 		}
 		asked := expressible(m)
 		p.checkMatch(ref, fmt.Sprintf("%s.match[%d]", r.field, i), m)
-		known := p.knows(r.of.declared, fmt.Sprintf("%s.match[%d]", r.field, i), "requests that fit the rest of the match are answered with 503")
+		known := p.knows(r.of.declared, fmt.Sprintf("%s.match[%d]", r.field, i))
 		closed := asked != m || !known
 		r.matches = append(r.matches, routeMatch{
 			name:        m.GetName(),

@@ -15,14 +15,15 @@ import (
 // route for everything, and an equal condition; for HTTP also one of the first
 // mostCompared conditions that covers it.
 func (p *problems) unreachable(s *networking.VirtualService) {
-	http := order{problems: p, list: "spec.http"}
+	http, wider := order{problems: p, list: "spec.http"}, covering{problems: p}
 	for i, r := range s.Http {
 		// Requests that a delegate does not match go on to the next route.
 		if r.Delegate == nil {
-			http.route(i, conditions(r.Match))
+			texts := conditions(r.Match)
+			http.route(i, texts)
+			wider.route(i, r.Match, texts)
 		}
 	}
-	p.covered(s.Http)
 	tls := order{problems: p, list: "spec.tls"}
 	for i, r := range s.Tls {
 		tls.route(i, conditions(r.Match))
@@ -37,6 +38,13 @@ func (p *problems) unreachable(s *networking.VirtualService) {
 // compare each with all before it would take quadratic time.
 const mostCompared = 100
 
+// covering records the first mostCompared conditions of HTTP routes.
+type covering struct {
+	*problems
+	before []placed
+	all    bool // a route for everything was there, which order reports
+}
+
 // placed is a condition of an HTTP route.
 type placed struct {
 	route int
@@ -44,29 +52,19 @@ type placed struct {
 	text  string
 }
 
-// covered warns of conditions of which an earlier route takes all requests. Those that
-// order finds are left out.
-func (p *problems) covered(routes []*networking.HTTPRoute) {
-	var before []placed
-	for i, r := range routes {
-		if r.Delegate != nil {
-			continue
-		}
-		if len(r.Match) == 0 {
-			return
-		}
-		texts := conditions(r.Match)
-		for j, m := range r.Match {
-			if len(texts) != len(r.Match) || texts[j] == "" {
-				return
-			}
-			covers := func(e placed) bool { return e.route < i && e.text != texts[j] && covers(e.match, m) }
-			switch at := slices.IndexFunc(before, covers); {
-			case at >= 0:
-				p.warnOf(diag.NeverUsed, fmt.Sprintf("spec.http[%d].match[%d]", i, j), fmt.Sprintf("has no effect: spec.http[%d] takes all its requests; put it before that one", before[at].route))
-			case len(before) < mostCompared:
-				before = append(before, placed{i, m, texts[j]})
-			}
+// route warns of conditions of which an earlier route takes all requests, except those
+// that order finds.
+func (c *covering) route(i int, matches []*networking.HTTPMatchRequest, texts []string) {
+	if c.all = c.all || slices.Contains(texts, ""); c.all || len(texts) != len(matches) {
+		return
+	}
+	for j, m := range matches {
+		takes := func(e placed) bool { return e.route < i && e.text != texts[j] && covers(e.match, m) }
+		switch at := slices.IndexFunc(c.before, takes); {
+		case at >= 0:
+			c.warnOf(diag.NeverUsed, fmt.Sprintf("spec.http[%d].match[%d]", i, j), fmt.Sprintf("has no effect: spec.http[%d] takes all its requests; put it before that one", c.before[at].route))
+		case len(c.before) < mostCompared:
+			c.before = append(c.before, placed{i, m, texts[j]})
 		}
 	}
 }

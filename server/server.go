@@ -310,7 +310,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, private ...net.List
 		BaseContext:       func(l net.Listener) context.Context { return markListener(l, slices.Contains(private, l)) },
 		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
 	}
-	admission.NewConnections(s.opts.MaxConnections).Watch(srv)
+	admission.NewConnections(s.opts.MaxConnections).Attach(srv)
 	srv.RegisterOnShutdown(s.stop)
 	failed := make(chan error, 1+len(private))
 	for _, l := range append(private[:len(private):len(private)], ln) {

@@ -46,8 +46,8 @@ func NewConnections(most int) *Connections {
 	return &Connections{most: most, open: map[net.Conn]*list.Element{}, waiting: list.New()}
 }
 
-// Watch sets the hooks of a server that does not serve yet, and wraps its Handler.
-func (c *Connections) Watch(srv *http.Server) {
+// Attach sets the hooks of a server that does not serve yet, and wraps its Handler.
+func (c *Connections) Attach(srv *http.Server) {
 	srv.Handler, srv.ConnState, srv.ConnContext = c.arrivals(srv.Handler), c.changed, c.named
 }
 
