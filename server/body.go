@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
@@ -202,4 +204,22 @@ func agree(target schema.Key, body diag.Ref) error {
 		}
 	}
 	return nil
+}
+
+// readStrictly decodes a JSON text. Unlike encoding/json, it refuses a field that is given
+// twice, or in other letters than its own.
+func readStrictly(text []byte, into any) error {
+	wrong, err := kjson.UnmarshalStrict(text, into)
+	if err == nil && len(wrong) > 0 {
+		err = wrong[0]
+	}
+	return err
+}
+
+// readYAMLStrictly is readStrictly for a text in YAML or JSON, which it returns as JSON.
+func readYAMLStrictly(body []byte, into any) (text []byte, err error) {
+	if text, err = yaml.YAMLToJSONStrict(body); err != nil {
+		return nil, err
+	}
+	return text, readStrictly(text, into)
 }

@@ -3,12 +3,10 @@ package server
 import (
 	"net/http"
 	"net/url"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
@@ -42,16 +40,8 @@ func readDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 	if err != nil || len(body) == 0 {
 		return opts, err
 	}
-	if err := yaml.UnmarshalStrict(body, &opts); err != nil {
-		return opts, wire.BadRequest("body: must be a DeleteOptions object or nothing: %s",
-			strings.TrimPrefix(err.Error(), "error unmarshaling JSON: "))
-	}
-	text, err := yaml.YAMLToJSONStrict(body)
-	if err != nil {
-		return opts, wire.BadRequest("body: %v", err)
-	}
-	if err := readStrictly(text, new(metav1.DeleteOptions)); err != nil {
-		return opts, err
+	if _, err := readYAMLStrictly(body, &opts); err != nil {
+		return opts, wire.BadRequest("body: must be a DeleteOptions object or nothing: %v", err)
 	}
 	for _, word := range opts.DryRun {
 		if word != metav1.DryRunAll {

@@ -128,19 +128,6 @@ func checkUnique(body []byte) error {
 	return wire.BadRequest("body: %v", twice[0])
 }
 
-// readStrictly decodes a JSON body. A field that is given twice, or in other letters than
-// its own, is an error.
-func readStrictly(body []byte, into any) error {
-	wrong, err := kjson.UnmarshalStrict(body, into)
-	if err != nil {
-		return wire.BadRequest("body: %v", err)
-	}
-	if len(wrong) > 0 {
-		return wire.BadRequest("body: %v", wrong[0])
-	}
-	return nil
-}
-
 func mergePatch(body []byte) patcher {
 	return func(doc []byte) ([]byte, *diag.Problem) {
 		out, err := jsonpatch.MergePatch(doc, body)

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
@@ -81,16 +80,9 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var asked rollback
-	const form = "body: must be {revision, namespace} and perhaps kind, name, steps and continue: %v"
-	if err := yaml.UnmarshalStrict(body, &asked); err != nil {
-		return wire.BadRequest(form, err)
-	}
-	text, err := yaml.YAMLToJSONStrict(body)
+	text, err := readYAMLStrictly(body, &asked)
 	if err != nil {
-		return wire.BadRequest(form, err)
-	}
-	if err := readStrictly(text, new(rollback)); err != nil {
-		return err
+		return wire.BadRequest("body: must be {revision, namespace} and perhaps kind, name, steps and continue: %v", err)
 	}
 	if err := refuseNull(text, "kind", "namespace", "name"); err != nil {
 		return err

@@ -222,15 +222,9 @@ func readTransaction(r *http.Request) (*transaction, error) {
 		return nil, wire.BadRequest("operations: must have at most %d", store.MaxTxnOps)
 	}
 	t := &transaction{}
-	in := json.NewDecoder(bytes.NewReader(body))
-	in.DisallowUnknownFields()
-	if err := in.Decode(t); err != nil {
-		return nil, misreadTransaction(body, err)
-	}
-	*t = transaction{} // encoding/json ignores case, and merges fields that are given twice.
 	switch err := readStrictly(body, t); {
 	case err != nil:
-		return nil, err
+		return nil, misreadTransaction(body, err)
 	case t.Kind != "" && t.Kind != "Transaction" || t.APIVersion != "" && t.APIVersion != registryVersion:
 		return nil, wire.BadRequest("body: must be a Transaction of %s, found %s of %s", registryVersion, t.Kind, t.APIVersion)
 	case len(t.Operations) == 0:
