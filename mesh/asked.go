@@ -19,9 +19,16 @@ type askedLabel struct {
 	Label
 }
 
+func (l askedLabel) key() string {
+	key := appendText(nil, string(l.role))
+	key = appendText(key, l.namespace)
+	key = appendText(key, l.Name)
+	return string(appendText(key, l.Value))
+}
+
 // asked counts how often objects select each label. Like domains, it bounds the
 // effect of what nodes state.
-type asked = table[askedLabel, int]
+type asked = table[int]
 
 // askedAfter returns the selected labels of a snapshot that follows from before by
 // changes; before may be nil. It also returns the labels that are now selected for
@@ -42,11 +49,11 @@ func (s *Snapshot) askedAfter(before *Snapshot, changes []schema.Change) (asked,
 	d := known.draft()
 	var turned []Label
 	for l, n := range times {
-		was := d.get(l)
+		was := d.get(l.key())
 		if was+n > 0 {
-			d.set(l, was+n)
+			d.set(l.key(), was+n)
 		} else if was > 0 {
-			d.remove(l)
+			d.remove(l.key())
 		}
 		if (was > 0) != (was+n > 0) {
 			turned = append(turned, l.Label)
@@ -139,7 +146,7 @@ func (s *Snapshot) asks(role Role, namespace string, labels Labels) Labels {
 	var out Labels
 	for name, value := range labels {
 		of := Label{name, value}
-		if s.asked.get(askedLabel{role, "", of}) > 0 || namespace != "" && s.asked.get(askedLabel{role, namespace, of}) > 0 {
+		if s.asked.get(askedLabel{role, "", of}.key()) > 0 || namespace != "" && s.asked.get(askedLabel{role, namespace, of}.key()) > 0 {
 			if out == nil {
 				out = Labels{}
 			}

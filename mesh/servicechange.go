@@ -69,7 +69,7 @@ func (r *Registry) with(hosts map[string][]*Service) *Registry {
 	return next
 }
 
-func rekeyed(services table[string, *Service], changes []ServiceChange) table[string, *Service] {
+func rekeyed(services table[*Service], changes []ServiceChange) table[*Service] {
 	d := services.draft()
 	for _, c := range changes {
 		if c.After != nil {
@@ -83,7 +83,7 @@ func rekeyed(services table[string, *Service], changes []ServiceChange) table[st
 
 // moved updates the instances of changed services at their addresses, in the order
 // of the services.
-func moved(instances table[string, []*Instance], changes []ServiceChange) table[string, []*Instance] {
+func moved(instances table[[]*Instance], changes []ServiceChange) table[[]*Instance] {
 	gone, come, at := map[*Service]bool{}, map[string][]*Instance{}, map[string]bool{}
 	for _, c := range changes {
 		for _, i := range c.Before.own() {

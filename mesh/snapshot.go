@@ -39,9 +39,9 @@ type Registry struct {
 	// ClosedPorts is the same value as long as it does not change.
 	ClosedPorts *ClosedPorts
 
-	byHost table[string, []*Service]
-	byKey  table[string, *Service] // by KeyHost
-	byIP   table[string, []*Instance]
+	byHost table[[]*Service]
+	byKey  table[*Service] // by KeyHost
+	byIP   table[[]*Instance]
 
 	id, after *identity
 	changes   []ServiceChange // since the registry that it was made from

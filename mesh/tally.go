@@ -2,7 +2,7 @@ package mesh
 
 // tally counts names. It contains only names with a positive count.
 type tally struct {
-	times table[string, int]
+	times table[int]
 	names *identity // changes whenever the set of names does
 }
 
