@@ -18,6 +18,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/server/proxied"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
 // A snapshot contains private keys, which the API never returns (decision 021).
@@ -38,7 +39,7 @@ const patience = time.Minute
 
 // admin serves commands that run on the server's own machine.
 type admin struct {
-	embedded *etcd.Embedded
+	embedded *embedded.Etcd
 	prefix   string
 	dir      string
 	log      *slog.Logger
@@ -120,7 +121,7 @@ func (a admin) snapshot(w http.ResponseWriter, r *http.Request) {
 // refuse answers with err.
 func refuse(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
-	if errors.Is(err, etcd.ErrSnapshotOpen) {
+	if errors.Is(err, embedded.ErrSnapshotOpen) {
 		code = http.StatusConflict
 	}
 	http.Error(w, err.Error(), code)
@@ -141,15 +142,15 @@ func (p patient) Write(part []byte) (int, error) {
 }
 
 // takeSnapshot returns a snapshot that includes the settings that the server remembers.
-func takeSnapshot(ctx context.Context, embedded *etcd.Embedded, prefix, dir string) (*etcd.Snapshot, error) {
+func takeSnapshot(ctx context.Context, db *embedded.Etcd, prefix, dir string) (*embedded.Snapshot, error) {
 	told, err := os.ReadFile(filepath.Join(dir, settingsFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err := embedded.KeepSettings(ctx, prefix, told); err != nil {
+	if err := etcd.KeepSettings(ctx, db.Client(), prefix, told); err != nil {
 		return nil, err
 	}
-	return embedded.Snapshot(ctx)
+	return db.Snapshot(ctx)
 }
 
 // running returns a client of the server that runs on a data folder.

@@ -14,19 +14,20 @@ import (
 
 	"github.com/pilot-api/pilot-api/internal/testbed"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
 // withAdmin serves the socket of a folder whose database is longer than what a
 // socket takes in that nobody reads.
-func withAdmin(t *testing.T, dir string, patience time.Duration) *etcd.Embedded {
+func withAdmin(t *testing.T, dir string, patience time.Duration) *embedded.Etcd {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	embedded, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: log})
+	db, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 8 {
-		if _, err := embedded.Client().Put(t.Context(), fmt.Sprint("/large/", i), strings.Repeat("x", 1<<20)); err != nil {
+		if _, err := db.Client().Put(t.Context(), fmt.Sprint("/large/", i), strings.Repeat("x", 1<<20)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,12 +35,12 @@ func withAdmin(t *testing.T, dir string, patience time.Duration) *etcd.Embedded 
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = admin{embedded, etcd.DefaultPrefix, dir, log, patience}.Run(life)
+		_ = admin{db, etcd.DefaultPrefix, dir, log, patience}.Run(life)
 	}()
 	t.Cleanup(func() {
 		end()
 		<-ended
-		if err := embedded.Close(); err != nil {
+		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -53,7 +54,7 @@ func withAdmin(t *testing.T, dir string, patience time.Duration) *etcd.Embedded 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return embedded
+	return db
 }
 
 // TestDefragmentBesideSave: it is refused until the snapshot is read.
@@ -84,13 +85,13 @@ func TestDefragmentBesideSave(t *testing.T) {
 // fails when it goes on.
 func TestSaveStopped(t *testing.T) {
 	dir := t.TempDir()
-	embedded := withAdmin(t, dir, 100*time.Millisecond)
+	db := withAdmin(t, dir, 100*time.Millisecond)
 	resp, err := ask(t.Context(), dir, http.MethodGet, snapshotPath)
 	if err == nil { // Else not even the head was sent in time, here.
 		defer resp.Body.Close()
 	}
 	err = testbed.Until(t.Context(), "a defragmentation", func(ctx context.Context) error {
-		_, _, err := embedded.Defragment(ctx)
+		_, _, err := db.Defragment(ctx)
 		return err
 	})
 	if err != nil {

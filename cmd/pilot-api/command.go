@@ -18,7 +18,7 @@ import (
 	"github.com/pilot-api/pilot-api/internal/release"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
 // Exit codes. A supervisor may restart the server after exitFailed. After exitStore
@@ -56,7 +56,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, errUsage):
 		fmt.Fprintf(errs, "pilot-api: %v\nTry 'pilot-api --help'.\n", err)
 		return exitUsage
-	case errors.Is(err, etcd.ErrFailed):
+	case errors.Is(err, embedded.ErrFailed):
 		fmt.Fprintf(errs, "pilot-api: %v\n", err)
 		return exitStore
 	default:

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
 // defragmented is the size of the store's file before and after, in bytes.
@@ -64,16 +64,16 @@ func askDefragment(ctx context.Context, dir string) (done defragmented, err erro
 
 // ownDefragment defragments a folder on which no server runs.
 func (c *console) ownDefragment(ctx context.Context, dir string) (done defragmented, err error) {
-	embedded, err := c.openFolder(ctx, dir)
+	db, err := c.openFolder(ctx, dir)
 	if err != nil {
 		return done, err
 	}
-	defer func() { err = errors.Join(err, embedded.Close()) }()
-	return defragment(ctx, embedded)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return defragment(ctx, db)
 }
 
-func defragment(ctx context.Context, embedded *etcd.Embedded) (done defragmented, err error) {
-	done.Before, done.After, err = embedded.Defragment(ctx)
+func defragment(ctx context.Context, db *embedded.Etcd) (done defragmented, err error) {
+	done.Before, done.After, err = db.Defragment(ctx)
 	return done, err
 }
 

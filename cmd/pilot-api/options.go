@@ -20,6 +20,7 @@ import (
 	"github.com/pilot-api/pilot-api/server/admission"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
 // options holds the flags. A change of them needs a restart.
@@ -60,7 +61,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.advertise, "advertise", "", "HOST:PORT at which other replicas on the same etcd reach the HTTP server of this one (default --listen); required if that is loopback and they are on other machines")
 	f.BoolVar(&o.insecure, "insecure", false, "allow --listen, and --grpc-listen without --grpc-client-ca, beyond loopback, although everybody has access there")
 	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd, and of the sockets for proxies of this machine and user")
-	f.Int64Var(&o.quotaBytes, "quota-bytes", etcd.DefaultQuotaBytes, "how many bytes the embedded etcd may store, including history; when it is full, it accepts only deletes")
+	f.Int64Var(&o.quotaBytes, "quota-bytes", embedded.DefaultQuotaBytes, "how many bytes the embedded etcd may store, including history; when it is full, it accepts only deletes")
 	f.IntVar(&o.history, "history", etcd.DefaultLimits.History, "how many changes of each object are kept, with its earlier state; 0 means none")
 	f.IntVar(&o.maxTransaction, "max-transaction", 0, fmt.Sprintf("operations in one transaction, at most %d; an external etcd must accept twice as many requests and one more, --max-txn-ops (default %d, or %d with --etcd-endpoints)", store.MaxTxnOps, etcd.EmbeddedLimits.Ops, etcd.DefaultLimits.Ops))
 	f.StringSliceVar(&o.etcdEndpoints, "etcd-endpoints", nil, "use these etcd servers instead of the embedded one")

@@ -12,6 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
 const (
@@ -97,7 +98,7 @@ func isRegistered(p replica.Peers) error {
 // quotaHolds fails when an object may be refused for lack of space. History does not
 // count, because it gives way. Writes in flight do not count either, because they may
 // be counted already: new writes wait until that is known.
-func quotaHolds(u etcd.Usage) error {
+func quotaHolds(u embedded.Usage) error {
 	used := u.InUse - u.History - u.OnItsWay
 	switch {
 	case used+schema.MaxObjectBytes > u.Quota:
@@ -108,7 +109,7 @@ func quotaHolds(u etcd.Usage) error {
 	return nil
 }
 
-func diskHasRoom(u etcd.Usage) error {
+func diskHasRoom(u embedded.Usage) error {
 	if u.DiskFree < diskWarning {
 		return server.Degraded(fmt.Sprintf("%d bytes are free on the disk of --data-dir; when it is full, the server ends", u.DiskFree))
 	}

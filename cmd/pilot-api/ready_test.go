@@ -17,7 +17,7 @@ import (
 	"github.com/pilot-api/pilot-api/internal/testbed"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store/cache"
-	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
 )
 
@@ -209,7 +209,7 @@ func TestChecks(t *testing.T) {
 		return cacheFollows(cache.Lag{Known: true, Synced: true, Revisions: 7, Behind: d})
 	}
 	usage := func(used, history, onItsWay int64) error {
-		return quotaHolds(etcd.Usage{InUse: used * mib, History: history * mib, OnItsWay: onItsWay * mib, Quota: 100 * mib})
+		return quotaHolds(embedded.Usage{InUse: used * mib, History: history * mib, OnItsWay: onItsWay * mib, Quota: 100 * mib})
 	}
 	for _, c := range []struct {
 		name     string
@@ -230,7 +230,7 @@ func TestChecks(t *testing.T) {
 		{"no room for a large object", usage(104, 4, 0), false, "deletes only"},
 		{"in the register", isRegistered(cutOff{}), false, ""},
 		{"cut off", isRegistered(cutOff{since: time.Now()}), true, "not in the register of replicas since"},
-		{"disk", diskHasRoom(etcd.Usage{DiskFree: 100 * mib}), true, "disk of --data-dir"},
+		{"disk", diskHasRoom(embedded.Usage{DiskFree: 100 * mib}), true, "disk of --data-dir"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var d server.Degraded

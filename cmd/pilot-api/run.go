@@ -28,6 +28,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
 // run wires up the program: etcd, the store over it, the cache that follows the store,
@@ -167,7 +168,7 @@ func unlessCanceled(err error) error {
 // backend is the etcd in use.
 type backend struct {
 	client   *clientv3.Client
-	embedded *etcd.Embedded // nil if etcd is external
+	embedded *embedded.Etcd // nil if etcd is external
 	alarms   *etcd.Alarms   // nil if etcd is embedded
 }
 
@@ -196,12 +197,12 @@ func startEmbedded(ctx context.Context, o options, log *slog.Logger) (backend, e
 	if err := o.refuseEmptied(); err != nil {
 		return backend{}, err
 	}
-	embedded, err := etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: o.dataDir, Log: log, QuotaBytes: o.quotaBytes})
+	db, err := embedded.Start(ctx, embedded.Options{Dir: o.dataDir, Log: log, QuotaBytes: o.quotaBytes})
 	if err != nil {
 		return backend{}, err
 	}
-	b := backend{client: embedded.Client(), embedded: embedded}
-	if err := embedded.Holds(ctx, o.etcdPrefix); err != nil {
+	b := backend{client: db.Client(), embedded: db}
+	if err := etcd.Holds(ctx, db.Client(), o.etcdPrefix); err != nil {
 		b.close(log)
 		return backend{}, fmt.Errorf("the data in %s: %w", o.dataDir, err)
 	}
@@ -219,7 +220,7 @@ func (o *options) refuseEmptied() error {
 		return nil // etcd reports whether it can be read.
 	}
 	return fmt.Errorf("%w: a server ran on %s, whose objects are gone (%s): put them back, from a backup with 'pilot-api snapshot restore' into a new folder, or remove all of the folder to begin anew",
-		etcd.ErrFailed, o.dataDir, member)
+		embedded.ErrFailed, o.dataDir, member)
 }
 
 // limits returns the limits of the etcd, with those that the options set.
@@ -237,7 +238,7 @@ func (b backend) limits(o options) etcd.Limits {
 func (b backend) store(o options, log *slog.Logger) *etcd.Store {
 	objects := etcd.New(b.client, o.etcdPrefix, log)
 	if b.embedded != nil {
-		objects = b.embedded.Store(o.etcdPrefix, log)
+		objects = etcd.NewEmbedded(b.embedded, o.etcdPrefix, log)
 	}
 	objects.Limit(b.limits(o))
 	return objects

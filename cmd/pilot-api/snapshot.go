@@ -15,6 +15,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/internal/wholefile"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
 // snapshotMode keeps other users from reading a snapshot, which contains private keys.
@@ -71,7 +72,7 @@ func newSnapshotStatus(c *console) *cobra.Command {
 	}, func(f *pflag.FlagSet) {
 		f.StringVarP(&output, "output", "o", "", "json; the default is a line of text")
 	}, func(_ context.Context, args []string) error {
-		status, err := etcd.ReadSnapshot(args[0])
+		status, err := embedded.ReadSnapshot(args[0])
 		switch {
 		case err != nil:
 			return err
@@ -91,7 +92,7 @@ func (o *options) registerFolder(f *pflag.FlagSet) {
 	f.StringVar(&o.etcdPrefix, "etcd-prefix", etcd.DefaultPrefix, "every key in etcd starts with this")
 }
 
-func describe(to io.Writer, name string, s etcd.SnapshotStatus) {
+func describe(to io.Writer, name string, s embedded.SnapshotStatus) {
 	fmt.Fprintf(to, "%s: revision %d, %d keys, %d bytes, sha256 %s\n", name, s.Revision, s.Keys, s.Bytes, s.SHA256)
 }
 
@@ -106,7 +107,7 @@ func (c *console) save(ctx context.Context, o options, name string) error {
 		return err
 	}
 	defer source.close()
-	var status etcd.SnapshotStatus
+	var status embedded.SnapshotStatus
 	err = wholefile.Write(name, snapshotMode, func(f *os.File) error {
 		defer c.clear()
 		if err := source.write(&progress{Writer: f, console: c, total: source.size}); err != nil {
@@ -115,7 +116,7 @@ func (c *console) save(ctx context.Context, o options, name string) error {
 		if err := f.Sync(); err != nil {
 			return err
 		}
-		status, err = etcd.ReadSnapshot(f.Name())
+		status, err = embedded.ReadSnapshot(f.Name())
 		return err
 	})
 	if err != nil {
@@ -158,43 +159,43 @@ func askSnapshot(ctx context.Context, dir string) (*snapshotSource, error) {
 
 // ownSnapshot takes a snapshot of a folder on which no server runs.
 func (c *console) ownSnapshot(ctx context.Context, o options) (*snapshotSource, error) {
-	embedded, err := c.openStore(ctx, o.dataDir, o.etcdPrefix)
+	db, err := c.openStore(ctx, o.dataDir, o.etcdPrefix)
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := takeSnapshot(ctx, embedded, o.etcdPrefix, o.dataDir)
+	snapshot, err := takeSnapshot(ctx, db, o.etcdPrefix, o.dataDir)
 	if err != nil {
-		return nil, errors.Join(err, embedded.Close())
+		return nil, errors.Join(err, db.Close())
 	}
 	return &snapshotSource{
 		size:  snapshot.Size(),
 		write: func(w io.Writer) error { _, err := snapshot.WriteTo(w); return err },
 		close: func() {
 			snapshot.Close()
-			c.warn(embedded.Close())
+			c.warn(db.Close())
 		},
 	}, nil
 }
 
 // openFolder starts the embedded etcd of a folder that contains data.
-func (c *console) openFolder(ctx context.Context, dir string) (*etcd.Embedded, error) {
+func (c *console) openFolder(ctx context.Context, dir string) (*embedded.Etcd, error) {
 	if _, err := os.Stat(filepath.Join(dir, "member")); err != nil {
 		return nil, fmt.Errorf("there is no data in the folder %s: %w", dir, err)
 	}
-	return etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: dir, Log: c.log()})
+	return embedded.Start(ctx, embedded.Options{Dir: dir, Log: c.log()})
 }
 
 // openStore is openFolder with a check that there are objects under the prefix. A
 // snapshot with a wrong prefix would contain none.
-func (c *console) openStore(ctx context.Context, dir, prefix string) (*etcd.Embedded, error) {
-	embedded, err := c.openFolder(ctx, dir)
+func (c *console) openStore(ctx context.Context, dir, prefix string) (*embedded.Etcd, error) {
+	db, err := c.openFolder(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := embedded.Holds(ctx, prefix); err != nil {
-		return nil, errors.Join(fmt.Errorf("the data in %s: %w", dir, err), embedded.Close())
+	if err := etcd.Holds(ctx, db.Client(), prefix); err != nil {
+		return nil, errors.Join(fmt.Errorf("the data in %s: %w", dir, err), db.Close())
 	}
-	return embedded, nil
+	return db, nil
 }
 
 func (c *console) restore(ctx context.Context, o options, name string) error {

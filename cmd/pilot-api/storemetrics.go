@@ -6,6 +6,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 	"github.com/pilot-api/pilot-api/store/etcd/register"
 )
 
@@ -31,27 +32,27 @@ func registerStoreMetrics(reg prometheus.Registerer, b backend, view *cache.Cach
 		registerAlarms(reg, b.alarms)
 		return
 	}
-	usage := func(value func(etcd.Usage) int64) func() float64 {
+	usage := func(value func(embedded.Usage) int64) func() float64 {
 		return func() float64 { return float64(value(b.embedded.Usage())) }
 	}
 	gauge("pilot_store_quota_bytes", "What the embedded etcd may store (--quota-bytes).",
-		usage(func(u etcd.Usage) int64 { return u.Quota }))
+		usage(func(u embedded.Usage) int64 { return u.Quota }))
 	gauge("pilot_store_used_bytes", "What the embedded etcd stores, history included; compare with the quota.",
-		usage(func(u etcd.Usage) int64 { return u.InUse }))
+		usage(func(u embedded.Usage) int64 { return u.InUse }))
 	gauge("pilot_store_live_bytes", "The part of it that is present state.",
-		usage(func(u etcd.Usage) int64 { return u.Live }))
+		usage(func(u embedded.Usage) int64 { return u.Live }))
 	gauge("pilot_store_history_bytes", "The part of it that is history, which gives way when room is needed.",
-		usage(func(u etcd.Usage) int64 { return u.History }))
+		usage(func(u embedded.Usage) int64 { return u.History }))
 	gauge("pilot_store_file_bytes", "Size of the database file, with holes that are used again.",
-		usage(func(u etcd.Usage) int64 { return u.File }))
+		usage(func(u embedded.Usage) int64 { return u.File }))
 	gauge("pilot_store_oldest_revision", "The oldest revision that can still be read or watched from.",
-		usage(func(u etcd.Usage) int64 { return u.OldestRevision }))
+		usage(func(u embedded.Usage) int64 { return u.OldestRevision }))
 	gauge("pilot_store_disk_free_bytes", "What is left on the disk of the data folder.",
-		usage(func(u etcd.Usage) int64 { return u.DiskFree }))
+		usage(func(u embedded.Usage) int64 { return u.DiskFree }))
 	counter("pilot_store_compactions_total", "Times that history was forgotten.",
-		usage(func(u etcd.Usage) int64 { return u.Compactions }))
+		usage(func(u embedded.Usage) int64 { return u.Compactions }))
 	counter("pilot_store_defragmentations_total", "Times that the database file was written anew.",
-		usage(func(u etcd.Usage) int64 { return u.Defragmentations }))
+		usage(func(u embedded.Usage) int64 { return u.Defragmentations }))
 }
 
 // registerReplicaMetrics registers metrics of this replica and of those that share its

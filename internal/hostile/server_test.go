@@ -24,6 +24,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
 // memory is what a server may take of its own, beside the files that it maps, which the
@@ -296,12 +297,12 @@ func (s *server) problems(ctx context.Context) (diag.List, error) {
 // checked less, may have written them.
 func storeUnchecked(ctx context.Context, dir string, objects []object) (err error) {
 	log := slog.New(slog.DiscardHandler)
-	embedded, err := etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: filepath.Join(dir, "data"), Log: log})
+	db, err := embedded.Start(ctx, embedded.Options{Dir: filepath.Join(dir, "data"), Log: log})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, embedded.Close()) }()
-	to := embedded.Store(etcd.DefaultPrefix, log)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	to := etcd.NewEmbedded(db, etcd.DefaultPrefix, log)
 	var writers errgroup.Group
 	writers.SetLimit(32)
 	for _, of := range objects {

@@ -21,6 +21,7 @@ import (
 	"github.com/pilot-api/pilot-api/internal/testbed"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
 // multiplying is an object that is small as text, and large as configuration.
@@ -118,16 +119,16 @@ func TestWithheld(t *testing.T) {
 func storeUnchecked(t *testing.T, dir string) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	embedded, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: log})
+	db, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer embedded.Close()
+	defer db.Close()
 	objects := multiplied()
 	for i := range 500 {
 		objects = append(objects, multiplying{fmt.Sprintf("w-%d", i), "WorkloadEntry", fmt.Sprintf(`{"address":"10.2.%d.%d","labels":{"app":"many"}}`, i/250, i%250+1), false})
 	}
-	to := embedded.Store(etcd.DefaultPrefix, log)
+	to := etcd.NewEmbedded(db, etcd.DefaultPrefix, log)
 	var writers errgroup.Group
 	writers.SetLimit(32)
 	for _, m := range objects {

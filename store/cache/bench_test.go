@@ -7,12 +7,13 @@ import (
 
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
 // BenchmarkOverEmbedded measures the read path of a server with its defaults.
 func BenchmarkOverEmbedded(b *testing.B) {
-	e, err := etcd.StartEmbedded(b.Context(), etcd.EmbeddedOptions{Dir: b.TempDir(), Log: quiet})
+	e, err := embedded.Start(b.Context(), embedded.Options{Dir: b.TempDir(), Log: quiet})
 	if err != nil {
 		b.Fatal(err)
 	}

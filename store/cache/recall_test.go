@@ -41,7 +41,7 @@ func TestNoPlaceSplitsATransaction(t *testing.T) {
 func TestNoRestartSplitsATransaction(t *testing.T) {
 	outside.Slow(t)
 	dir := t.TempDir()
-	e := embedded(t, dir)
+	e := startEmbedded(t, dir)
 	done := transactions(t, etcd.New(e.Client(), "/split", quiet))
 	newest := done[len(done)-1].Revision
 	for _, compacted := range []int64{0, done[0].Revision, done[2].Revision, newest - 1} {
@@ -53,7 +53,7 @@ func TestNoRestartSplitsATransaction(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
-		e = embedded(t, dir)
+		e = startEmbedded(t, dir)
 		for _, window := range []int{1, 2, 3, 4, 0} {
 			s := etcd.New(e.Client(), "/split", quiet)
 			wantWhole(t, start(t, s, cache.Options{Window: window}), done)

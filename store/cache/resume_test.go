@@ -12,6 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
 	"github.com/pilot-api/pilot-api/store/memory"
 	"github.com/pilot-api/pilot-api/store/storetest"
@@ -26,7 +27,7 @@ func TestWatchesResumeAfterARestart(t *testing.T) {
 		readers, idle = 200, 100
 	)
 	dir := t.TempDir()
-	e := embedded(t, dir)
+	e := startEmbedded(t, dir)
 	s := etcd.New(e.Client(), "/resume", quiet)
 	first := create(t, t.Context(), s, "a")
 	for i := range past {
@@ -36,7 +37,7 @@ func TestWatchesResumeAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	e = embedded(t, dir)
+	e = startEmbedded(t, dir)
 	t.Cleanup(func() { e.Close() })
 	s = etcd.New(e.Client(), "/resume", quiet)
 	c := start(t, s, cache.Options{})
@@ -95,9 +96,9 @@ func readAll(ctx context.Context, s store.Reader, after int64, n int) error {
 	return nil
 }
 
-func embedded(t *testing.T, dir string) *etcd.Embedded {
+func startEmbedded(t *testing.T, dir string) *embedded.Etcd {
 	t.Helper()
-	e, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet})
+	e, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}

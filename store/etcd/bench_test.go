@@ -17,7 +17,7 @@ import (
 
 // BenchmarkInProcess measures the embedded etcd, with its syncs to disk.
 func BenchmarkInProcess(b *testing.B) {
-	storetest.Bench(b, fresh(embedded(b, b.TempDir()).Client()))
+	storetest.Bench(b, fresh(startEmbedded(b, b.TempDir()).Client()))
 }
 
 // BenchmarkOverGRPC measures an etcd without syncs, through a socket.
@@ -28,7 +28,7 @@ func BenchmarkOverGRPC(b *testing.B) {
 // BenchmarkUpdateByGuess measures an update with and without the guesses of a cache.
 func BenchmarkUpdateByGuess(b *testing.B) {
 	for name, stores := range map[string]storetest.New{
-		"in process": fresh(embedded(b, b.TempDir()).Client()), "over gRPC": fresh(etcdtest.Start(b).Client()),
+		"in process": fresh(startEmbedded(b, b.TempDir()).Client()), "over gRPC": fresh(etcdtest.Start(b).Client()),
 	} {
 		for _, guessed := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/guess=%v", name, guessed), func(b *testing.B) {

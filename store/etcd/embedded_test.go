@@ -16,17 +16,18 @@ import (
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
 // TestEmbeddedKeepsItsData also checks that Close releases the folder.
 func TestEmbeddedKeepsItsData(t *testing.T) {
 	dir := t.TempDir()
-	first, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet})
+	first, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := first.Store(etcd.DefaultPrefix, quiet).Create(t.Context(), storetest.Rule(t, "default", "a", 1))
+	made, err := etcd.NewEmbedded(first, etcd.DefaultPrefix, quiet).Create(t.Context(), storetest.Rule(t, "default", "a", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func TestEmbeddedKeepsItsData(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-first.Done()
-	second := etcd.New(embedded(t, dir).Client(), etcd.DefaultPrefix, quiet)
+	second := etcd.New(startEmbedded(t, dir).Client(), etcd.DefaultPrefix, quiet)
 	got, err := second.Get(t.Context(), made.Key(), store.ReadOptions{})
 	if err != nil || string(got.JSON()) != string(made.JSON()) {
 		t.Errorf("after a restart: %v, %v", got, err)
@@ -43,8 +44,8 @@ func TestEmbeddedKeepsItsData(t *testing.T) {
 
 func TestEmbeddedFolderIsOneProcess(t *testing.T) {
 	dir := t.TempDir()
-	embedded(t, dir)
-	_, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet})
+	startEmbedded(t, dir)
+	_, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Log: quiet})
 	if err == nil {
 		t.Fatal("started twice in one folder")
 	}
@@ -60,7 +61,7 @@ func TestEmbeddedFolderMustBeWritable(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: file, Log: quiet}); err == nil {
+	if _, err := embedded.Start(t.Context(), embedded.Options{Dir: file, Log: quiet}); err == nil {
 		t.Error("started in a file")
 	}
 }
@@ -68,11 +69,11 @@ func TestEmbeddedFolderMustBeWritable(t *testing.T) {
 // TestClosedStore checks that calls after Close fail with ErrUnavailable and do not
 // hang.
 func TestClosedStore(t *testing.T) {
-	e, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: t.TempDir(), Log: quiet})
+	e, err := embedded.Start(t.Context(), embedded.Options{Dir: t.TempDir(), Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := e.Store(etcd.DefaultPrefix, quiet)
+	s := etcd.NewEmbedded(e, etcd.DefaultPrefix, quiet)
 	w, err := s.Watch(t.Context(), store.Scope{}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -135,8 +136,8 @@ func TestEmbeddedFolderIsDamaged(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err = etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet})
-			if !errors.Is(err, etcd.ErrFailed) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "restore a snapshot") {
+			_, err = embedded.Start(t.Context(), embedded.Options{Dir: dir, Log: quiet})
+			if !errors.Is(err, embedded.ErrFailed) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "restore a snapshot") {
 				t.Errorf("got %v, want an error that names the folder and the way out", err)
 			}
 		})
@@ -166,7 +167,7 @@ func TestFirstStartIsKilled(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := embedded(t, killed).Store(etcd.DefaultPrefix, quiet).Create(t.Context(), storetest.Rule(t, "default", "a", 1)); err != nil {
+	if _, err := etcd.NewEmbedded(startEmbedded(t, killed), etcd.DefaultPrefix, quiet).Create(t.Context(), storetest.Rule(t, "default", "a", 1)); err != nil {
 		t.Error(err)
 	}
 }
@@ -184,11 +185,11 @@ func overwritePages(f *os.File, garbage []byte) error {
 // fill makes a data folder with a few objects.
 func fill(t *testing.T, dir string) {
 	t.Helper()
-	e, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet})
+	e, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := e.Store(etcd.DefaultPrefix, quiet)
+	s := etcd.NewEmbedded(e, etcd.DefaultPrefix, quiet)
 	for i := range 50 {
 		if _, err := s.Create(t.Context(), storetest.Rule(t, "default", fmt.Sprintf("rule-%d", i), 1)); err != nil {
 			t.Fatal(err)

@@ -20,15 +20,14 @@
 //	             (prefix.go: detects a wrong prefix)
 //	values.go    decodes values, and handles those that cannot be read
 //	errors.go    translates etcd's errors
-//	embedded.go  an etcd inside this process (lock.go: one process per folder;
-//	             inspect.go, failure.go: damaged data and disks;
-//	             zaplog.go: its log)
-//	keeper.go    keeps an embedded etcd within bounds: ledger.go measures it,
-//	             retention.go decides what to drop, quota.go what to admit,
-//	             raftlog.go bounds the log, defragment.go removes the file's holes
-//	snapshot.go  all data as one file (restore.go: back into a data folder)
+//	admit.go     asks an etcd with a quota before a write
+//	restore.go   a snapshot back into a data folder (settings.go: the settings of
+//	             the mesh, which a snapshot has too)
 //	external.go  a client for an external etcd (alarm.go: does it accept writes?)
 //	migrate.go   copies one etcd into another (migratesource.go: reads the source)
+//	trouble.go   says a repeated error once
+//
+// Package embedded below it has the etcd inside this process.
 //
 // A value is schema.Object.Encoded: the whole object without resourceVersion, which is
 // etcd's ModRevision of the key. One transaction of the store is one transaction of
@@ -47,6 +46,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
 // Store keeps objects in etcd, under a prefix. Only their contexts limit the duration
@@ -97,6 +97,17 @@ var (
 func New(client *clientv3.Client, prefix string, log *slog.Logger) *Store {
 	s := &Store{client: client, keys: newLayout(prefix), log: log, limits: DefaultLimits}
 	s.Verbs = store.VerbsOf(s.Txn)
+	return s
+}
+
+// NewEmbedded returns a store on an embedded etcd, with EmbeddedLimits. Its history is
+// dropped where the present state needs the room. Use one Store per etcd: several do not
+// know of each other's records.
+func NewEmbedded(e *embedded.Etcd, prefix string, log *slog.Logger) *Store {
+	s := New(e.Client(), prefix, log)
+	s.Limit(EmbeddedLimits)
+	s.memory = e.KV()
+	e.WhenCrowded(s.giveWay)
 	return s
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
@@ -64,15 +65,15 @@ func TestContractOverGRPC(t *testing.T) {
 
 func TestContractInProcess(t *testing.T) {
 	outside.Slow(t)
-	client := embedded(t, t.TempDir()).Client()
+	client := startEmbedded(t, t.TempDir()).Client()
 	can := compacting(client)
 	can.Ops = etcd.EmbeddedLimits.Ops
 	storetest.Run(t, large(client), can)
 }
 
-func embedded(tb testing.TB, dir string) *etcd.Embedded {
+func startEmbedded(tb testing.TB, dir string) *embedded.Etcd {
 	tb.Helper()
-	e, err := etcd.StartEmbedded(tb.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet})
+	e, err := embedded.Start(tb.Context(), embedded.Options{Dir: dir, Log: quiet})
 	if err != nil {
 		tb.Fatal(err)
 	}

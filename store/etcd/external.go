@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/pilot-api/pilot-api/store/etcd/etcdlog"
 )
 
 // These set how a client stays connected to an external etcd. It detects a member that
@@ -66,7 +68,7 @@ func Dial(ctx context.Context, opts DialOptions) (*clientv3.Client, error) {
 		DialKeepAliveTimeout: keepAliveTimeout,
 		PermitWithoutStream:  true,
 		DialOptions:          []grpc.DialOption{reconnect()},
-		Logger:               zapLogger(opts.Log),
+		Logger:               etcdlog.New(opts.Log),
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
@@ -64,7 +65,7 @@ func TestWithoutEtcd(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	s := etcd.New(etcdtest.Start(t).Client(), etcd.DefaultPrefix, quiet)
-	if _, err := s.Create(t.Context(), storetest.Large(t, "default", "large", etcd.MaxRequestBytes)); !errors.Is(err, store.ErrTooLarge) {
+	if _, err := s.Create(t.Context(), storetest.Large(t, "default", "large", embedded.MaxRequestBytes)); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
 }

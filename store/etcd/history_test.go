@@ -16,6 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
@@ -265,12 +266,12 @@ func TestRecordsAreGivenUp(t *testing.T) {
 // present state always has room.
 func TestHistoryGivesWay(t *testing.T) {
 	outside.Slow(t)
-	e, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: t.TempDir(), Log: quiet, QuotaBytes: 16 << 20})
+	e, err := embedded.Start(t.Context(), embedded.Options{Dir: t.TempDir(), Log: quiet, QuotaBytes: 16 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	s := e.Store(etcd.DefaultPrefix, quiet)
+	s := etcd.NewEmbedded(e, etcd.DefaultPrefix, quiet)
 	for i := range 12 {
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 			rule := noise(t, name, 250_000)

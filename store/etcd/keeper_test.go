@@ -18,6 +18,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
@@ -25,16 +26,16 @@ const mib = 1 << 20
 
 // limited returns an embedded etcd with a quota, and a context that ends a test that
 // hangs.
-func limited(t *testing.T, dir string, quota int64) (context.Context, *etcd.Embedded, *etcd.Store) {
+func limited(t *testing.T, dir string, quota int64) (context.Context, *embedded.Etcd, *etcd.Store) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	e, err := etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: dir, Log: quiet, QuotaBytes: quota})
+	e, err := embedded.Start(ctx, embedded.Options{Dir: dir, Log: quiet, QuotaBytes: quota})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	return ctx, e, e.Store(etcd.DefaultPrefix, quiet)
+	return ctx, e, etcd.NewEmbedded(e, etcd.DefaultPrefix, quiet)
 }
 
 // TestRewriteLargeObject checks that replacing one large object repeatedly is never

@@ -20,8 +20,8 @@ import (
 // TestMigrate checks that the target has everything with its history, in the order of
 // time. During the migration a store on the target refuses reads and writes.
 func TestMigrate(t *testing.T) {
-	source := embedded(t, t.TempDir())
-	from := source.Store(etcd.DefaultPrefix, quiet)
+	source := startEmbedded(t, t.TempDir())
+	from := etcd.NewEmbedded(source, etcd.DefaultPrefix, quiet)
 	busy(t, from)
 	if _, err := from.Txn(t.Context(), many(t, 200)); err != nil {
 		t.Fatal(err)
@@ -117,8 +117,8 @@ func states(list []store.Difference) (texts []string) {
 // TestMigrateOnceMore checks that a killed migration is done again, that the killed one
 // does no harm if it still runs, and that a target with objects is not touched.
 func TestMigrateOnceMore(t *testing.T) {
-	source := embedded(t, t.TempDir())
-	from := source.Store(etcd.DefaultPrefix, quiet)
+	source := startEmbedded(t, t.TempDir())
+	from := etcd.NewEmbedded(source, etcd.DefaultPrefix, quiet)
 	busy(t, from)
 	to := etcdtest.Start(t).Client()
 	migration := etcd.Migration{From: source.Client(), To: to, Prefix: etcd.DefaultPrefix}
@@ -174,8 +174,8 @@ func everyKey(t *testing.T, c *clientv3.Client) (keys []string) {
 // TestMigrateLargeObjects checks that an etcd with its own limits accepts the largest
 // objects with their history.
 func TestMigrateLargeObjects(t *testing.T) {
-	source := embedded(t, t.TempDir())
-	from := source.Store(etcd.DefaultPrefix, quiet)
+	source := startEmbedded(t, t.TempDir())
+	from := etcd.NewEmbedded(source, etcd.DefaultPrefix, quiet)
 	for range 2 {
 		var ops []store.Op
 		for i := range 6 {

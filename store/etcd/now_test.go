@@ -20,8 +20,8 @@ import (
 // that any client got: from an own write, from a write of another client that was in
 // the way, or from a write whose answer was lost.
 func TestNowIsNeverBehind(t *testing.T) {
-	e := embedded(t, t.TempDir())
-	s := e.Store(etcd.DefaultPrefix, quiet)
+	e := startEmbedded(t, t.TempDir())
+	s := etcd.NewEmbedded(e, etcd.DefaultPrefix, quiet)
 	if _, ok := s.Now(t.Context()); ok {
 		t.Error("a store without a clock knows its revision")
 	}
@@ -70,8 +70,8 @@ func raced(ctx context.Context, s *etcd.Store, obj *schema.Object, told func(int
 // TestNowAfterALostAnswer checks that a write that etcd has done counts even if its
 // answer was lost.
 func TestNowAfterALostAnswer(t *testing.T) {
-	e := embedded(t, t.TempDir())
-	s := e.Store(etcd.DefaultPrefix, quiet)
+	e := startEmbedded(t, t.TempDir())
+	s := etcd.NewEmbedded(e, etcd.DefaultPrefix, quiet)
 	if _, err := s.Revision(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func (t losingTxn) Commit() (resp *clientv3.TxnResponse, err error) {
 
 // TestNowOfAStoreOfMany checks that an etcd that others write to as well must be asked.
 func TestNowOfAStoreOfMany(t *testing.T) {
-	s := etcd.New(embedded(t, t.TempDir()).Client(), etcd.DefaultPrefix, quiet)
+	s := etcd.New(startEmbedded(t, t.TempDir()).Client(), etcd.DefaultPrefix, quiet)
 	if _, err := s.Revision(t.Context()); err != nil {
 		t.Fatal(err)
 	}

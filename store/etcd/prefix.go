@@ -12,17 +12,17 @@ import (
 // Holds returns an error for a prefix under which nothing was ever stored if another
 // prefix has objects. Such a prefix is wrong, and proxies would get a mesh without
 // objects.
-func (e *Embedded) Holds(ctx context.Context, prefix string) error {
-	ours, stores, _, err := e.stores(ctx, prefix)
+func Holds(ctx context.Context, client *clientv3.Client, prefix string) error {
+	ours, stores, _, err := storesIn(ctx, client, prefix)
 	if err != nil || ours || len(stores) == 0 {
 		return err
 	}
 	return wrongPrefix(prefix, stores)
 }
 
-// holds also refuses an etcd with any other keys. Every prefix fits an empty etcd.
-func (e *Embedded) holds(ctx context.Context, prefix string) error {
-	ours, stores, others, err := e.stores(ctx, prefix)
+// holdsOnly is Holds, and also refuses an etcd with any other keys. Every prefix fits an empty etcd.
+func holdsOnly(ctx context.Context, client *clientv3.Client, prefix string) error {
+	ours, stores, others, err := storesIn(ctx, client, prefix)
 	switch {
 	case err != nil || ours || others == 0:
 		return err
@@ -36,15 +36,15 @@ func wrongPrefix(prefix string, stores []string) error {
 	return fmt.Errorf("no objects were ever stored under the prefix %q (--etcd-prefix); those that there are have %s", prefix, strings.Join(stores, ", "))
 }
 
-// stores returns the prefixes that have objects, unless ours has or had some.
-func (e *Embedded) stores(ctx context.Context, prefix string) (ours bool, stores []string, others int, err error) {
+// storesIn returns the prefixes that have objects, unless ours has or had some.
+func storesIn(ctx context.Context, client *clientv3.Client, prefix string) (ours bool, stores []string, others int, err error) {
 	mine := newLayout(prefix)
 	from, to := mine.changes()
-	known, err := e.client.Get(ctx, from, to, clientv3.WithCountOnly())
+	known, err := client.Get(ctx, from, to, clientv3.WithCountOnly())
 	if err != nil || known.Count > 0 {
 		return true, nil, 0, err
 	}
-	all, err := e.client.Get(ctx, "", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	all, err := client.Get(ctx, "", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {
 		return false, nil, 0, err
 	}

@@ -32,7 +32,7 @@ func TestManyWatchesResumeOverGRPC(t *testing.T) {
 }
 
 func TestManyWatchesResumeInProcess(t *testing.T) {
-	resumeMany(t, embedded(t, t.TempDir()).Client())
+	resumeMany(t, startEmbedded(t, t.TempDir()).Client())
 }
 
 // resumeMany makes many watches of one client resume from different revisions, all

@@ -14,6 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
@@ -75,7 +76,7 @@ func known(t *testing.T, s *etcd.Store, exact bool) (lines []string) {
 }
 
 // save writes a snapshot and returns the name of its file.
-func save(t *testing.T, e *etcd.Embedded) string {
+func save(t *testing.T, e *embedded.Etcd) string {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "snapshot"))
 	if err != nil {
@@ -101,10 +102,10 @@ func restore(t *testing.T, file, dir string) (etcd.Restored, error) {
 // TestRestore checks that objects and history are unchanged, including their revisions,
 // that the clock has leapt, and that resuming from before gives ErrExpired.
 func TestRestore(t *testing.T) {
-	lost := embedded(t, t.TempDir())
-	s := lost.Store(etcd.DefaultPrefix, quiet)
+	lost := startEmbedded(t, t.TempDir())
+	s := etcd.NewEmbedded(lost, etcd.DefaultPrefix, quiet)
 	busy(t, s)
-	if err := lost.KeepSettings(t.Context(), etcd.DefaultPrefix, []byte("settings")); err != nil {
+	if err := etcd.KeepSettings(t.Context(), lost.Client(), etcd.DefaultPrefix, []byte("settings")); err != nil {
 		t.Fatal(err)
 	}
 	want := known(t, s, true)
@@ -126,7 +127,7 @@ func TestRestore(t *testing.T) {
 	if got.Then != then || got.Now <= after.Revision() || string(got.Settings) != "settings" || len(got.Unreadable) != 0 {
 		t.Errorf("%+v, want the revision %d", got, then)
 	}
-	back := embedded(t, dir).Store(etcd.DefaultPrefix, quiet)
+	back := etcd.NewEmbedded(startEmbedded(t, dir), etcd.DefaultPrefix, quiet)
 	if diff := cmp.Diff(want, known(t, back, true)); diff != "" {
 		t.Error(diff)
 	}
@@ -169,8 +170,8 @@ func TestRestoreOfAnotherPrefix(t *testing.T) {
 		_, err := etcd.Restore(t.Context(), etcd.RestoreOptions{File: file, Dir: t.TempDir(), Prefix: prefix, Log: quiet})
 		return err
 	}
-	e := embedded(t, t.TempDir())
-	if err := e.KeepSettings(t.Context(), "/a/b", []byte("settings")); err != nil {
+	e := startEmbedded(t, t.TempDir())
+	if err := etcd.KeepSettings(t.Context(), e.Client(), "/a/b", []byte("settings")); err != nil {
 		t.Fatal(err)
 	}
 	if err := as(save(t, e), "/a/b"); err != nil {
@@ -180,7 +181,7 @@ func TestRestoreOfAnotherPrefix(t *testing.T) {
 	if err := as(save(t, e), "/a/b"); err == nil || !strings.Contains(err.Error(), "1 keys are of something else") {
 		t.Errorf("of others: %v", err)
 	}
-	s := e.Store("/a/b", quiet)
+	s := etcd.NewEmbedded(e, "/a/b", quiet)
 	made, err := s.Create(t.Context(), storetest.Rule(t, "default", "a", 1))
 	if err != nil {
 		t.Fatal(err)
@@ -203,8 +204,8 @@ func TestRestoreOfAnotherPrefix(t *testing.T) {
 // TestRestoreAgain checks that a snapshot of a restored store can be restored, and that
 // its clock leaps again.
 func TestRestoreAgain(t *testing.T) {
-	e := embedded(t, t.TempDir())
-	busy(t, e.Store(etcd.DefaultPrefix, quiet))
+	e := startEmbedded(t, t.TempDir())
+	busy(t, etcd.NewEmbedded(e, etcd.DefaultPrefix, quiet))
 	var last int64
 	for range 2 {
 		dir := t.TempDir()
@@ -216,20 +217,20 @@ func TestRestoreAgain(t *testing.T) {
 			t.Errorf("%+v after %d", got, last)
 		}
 		last = got.Now
-		e = embedded(t, dir)
+		e = startEmbedded(t, dir)
 	}
 }
 
 // TestDamagedSnapshot checks that nothing is restored from a damaged snapshot.
 func TestDamagedSnapshot(t *testing.T) {
-	e := embedded(t, t.TempDir())
-	busy(t, e.Store(etcd.DefaultPrefix, quiet))
+	e := startEmbedded(t, t.TempDir())
+	busy(t, etcd.NewEmbedded(e, etcd.DefaultPrefix, quiet))
 	file := save(t, e)
 	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, err := etcd.ReadSnapshot(file)
+	status, err := embedded.ReadSnapshot(file)
 	if err != nil || status.Bytes != int64(len(whole)) || status.Keys == 0 || len(status.SHA256) != 64 {
 		t.Errorf("%+v, %v", status, err)
 	}
@@ -244,7 +245,7 @@ func TestDamagedSnapshot(t *testing.T) {
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := etcd.ReadSnapshot(file); err == nil || !strings.Contains(err.Error(), file) {
+		if _, err := embedded.ReadSnapshot(file); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: status: %v", name, err)
 		}
 		dir := filepath.Join(t.TempDir(), "data")
@@ -261,8 +262,8 @@ func TestDamagedSnapshot(t *testing.T) {
 // a restore was killed accepts another restore, but no server.
 func TestRestoreWhere(t *testing.T) {
 	running := t.TempDir()
-	e := embedded(t, running)
-	busy(t, e.Store(etcd.DefaultPrefix, quiet))
+	e := startEmbedded(t, running)
+	busy(t, etcd.NewEmbedded(e, etcd.DefaultPrefix, quiet))
 	file := save(t, e)
 	if _, err := restore(t, file, running); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("into the folder of a running server: %v", err)
@@ -278,7 +279,7 @@ func TestRestoreWhere(t *testing.T) {
 	if err := os.Rename(mine, filepath.Join(dir, ".restoring-1")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet}); err == nil || !strings.Contains(err.Error(), "not finished") {
+	if _, err := embedded.Start(t.Context(), embedded.Options{Dir: dir, Log: quiet}); err == nil || !strings.Contains(err.Error(), "not finished") {
 		t.Errorf("started where a restore was killed: %v", err)
 	}
 	if _, err := restore(t, file, dir); err != nil {
@@ -287,5 +288,5 @@ func TestRestoreWhere(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, ".restoring-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	embedded(t, dir)
+	startEmbedded(t, dir)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/internal/consistency"
 	"github.com/pilot-api/pilot-api/internal/testbed"
-	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
 // startLimit is far more time than a start takes, on any machine.
@@ -135,7 +135,7 @@ func (w *world) changes(ctx context.Context) ([]consistency.Change, error) {
 	if w.etcd != nil {
 		return w.collected.finish(ctx)
 	}
-	e, err := etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: w.data, Log: slog.New(slog.DiscardHandler)})
+	e, err := embedded.Start(ctx, embedded.Options{Dir: w.data, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}

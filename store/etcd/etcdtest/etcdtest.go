@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
 // startLimit is far more than a start takes on any machine.
@@ -94,7 +95,7 @@ func (s *Server) config() *embed.Config {
 	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{endpoint}, []url.URL{endpoint}
 	cfg.TickMs, cfg.ElectionMs = 10, 100
 	cfg.UnsafeNoFsync = true
-	cfg.MaxRequestBytes = etcd.MaxRequestBytes
+	cfg.MaxRequestBytes = embedded.MaxRequestBytes
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	return cfg
 }

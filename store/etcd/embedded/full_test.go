@@ -1,4 +1,4 @@
-package etcd
+package embedded_test
 
 import (
 	"context"
@@ -14,25 +14,27 @@ import (
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
 // small returns a store with a small quota, and a context that ends a test that hangs.
-func small(t *testing.T) (context.Context, *Embedded, *Store) {
+func small(t *testing.T) (context.Context, *embedded.Etcd, *etcd.Store) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	log := slog.New(slog.DiscardHandler)
-	e, err := StartEmbedded(ctx, EmbeddedOptions{Dir: t.TempDir(), Log: log, QuotaBytes: 16 << 20})
+	e, err := embedded.Start(ctx, embedded.Options{Dir: t.TempDir(), Log: log, QuotaBytes: 16 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	return ctx, e, e.Store(DefaultPrefix, log)
+	return ctx, e, etcd.NewEmbedded(e, etcd.DefaultPrefix, log)
 }
 
 // fill creates objects of a size, a few at a time, until the store refuses them.
-func fill(ctx context.Context, t *testing.T, s *Store, few, size int) (kept []schema.Key) {
+func fill(ctx context.Context, t *testing.T, s *etcd.Store, few, size int) (kept []schema.Key) {
 	t.Helper()
 	for refused := 0; refused < 3; {
 		ops := make([]store.Op, few)
@@ -56,7 +58,7 @@ func fill(ctx context.Context, t *testing.T, s *Store, few, size int) (kept []sc
 }
 
 // opens waits until a store accepts an object again.
-func opens(ctx context.Context, t *testing.T, e *Embedded, s *Store, size int) {
+func opens(ctx context.Context, t *testing.T, e *embedded.Etcd, s *etcd.Store, size int) {
 	t.Helper()
 	err := error(&store.Error{Kind: store.ErrFull})
 	for errors.Is(err, store.ErrFull) && ctx.Err() == nil {
@@ -75,10 +77,10 @@ func TestReaderKeepsPages(t *testing.T) {
 	kept := fill(ctx, t, s, 1, 500_000)
 	// Finish the turn that knows of the refused writes before there is a reader: it
 	// would rewrite the file.
-	if err := e.keeper.turn(ctx); err != nil {
+	if err := embedded.Turn(ctx, e); err != nil {
 		t.Fatal(err)
 	}
-	reader := e.etcd.Server.Backend().ConcurrentReadTx()
+	reader := embedded.Backend(e).ConcurrentReadTx()
 	for _, key := range kept[:5] {
 		if _, err := s.Delete(ctx, key, store.Preconditions{}); err != nil {
 			t.Fatal(err)
@@ -91,7 +93,7 @@ func TestReaderKeepsPages(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	reader.RUnlock()
-	for e.etcd.Server.Backend().OpenReadTxN() > 1 && ctx.Err() == nil {
+	for embedded.Backend(e).OpenReadTxN() > 1 && ctx.Err() == nil {
 		time.Sleep(time.Millisecond) // etcd closes the transaction a moment after its reader.
 	}
 	opens(ctx, t, e, s, 500_000)
@@ -136,9 +138,7 @@ func (d *doubtful) Compact(ctx context.Context, revision int64, opts ...clientv3
 // TestCompactionInDoubt checks that a compaction whose answer was lost counts as done.
 func TestCompactionInDoubt(t *testing.T) {
 	ctx, e, s := small(t)
-	e.stop()
-	k := e.keeper
-	k.client = &clientv3.Client{KV: &doubtful{KV: e.client.KV}}
+	compact := embedded.Compacting(e, &doubtful{KV: e.Client().KV})
 	obj, err := s.Create(ctx, storetest.Large(t, "default", "a", 1000))
 	if err != nil {
 		t.Fatal(err)
@@ -150,41 +150,10 @@ func TestCompactionInDoubt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.ledger.read(e.etcd.Server.Backend(), time.Now())
-	if err := k.compact(ctx, revision); !errors.Is(err, rpctypes.ErrTimeout) {
+	if _, err := compact(ctx, revision); !errors.Is(err, rpctypes.ErrTimeout) {
 		t.Fatalf("in doubt: %v", err)
 	}
-	if err := k.compact(ctx, revision); err != nil || k.ledger.history != 0 {
-		t.Errorf("again: %v, history %d", err, k.ledger.history)
-	}
-}
-
-// TestGivenWayIsNotForgotten checks that changed objects whose records were dropped for
-// room are not left out.
-func TestGivenWayIsNotForgotten(t *testing.T) {
-	ctx, _, s := small(t)
-	var then int64
-	for i, write := range []func(context.Context, *schema.Object) (*schema.Object, error){s.Create, s.Update} {
-		for _, name := range []string{"a", "b"} {
-			o, err := write(ctx, storetest.Rule(t, "default", name, i))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if i == 0 {
-				then = o.Revision()
-			}
-		}
-	}
-	for range 2 { // The creates, and the first of the updates.
-		if _, err := s.giveWay(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if found, err := s.Changes(ctx, store.Scope{Namespace: "default"}, then); !errors.Is(err, store.ErrExpired) {
-		t.Errorf("%d of 2 changes are known: %v", len(found), err)
-	}
-	b := store.Scope{Kind: storetest.Kind(t, "RouteRule"), Namespace: "default", Name: "b"}
-	if found, err := s.Changes(ctx, b, then); err != nil || len(found) != 1 {
-		t.Errorf("of the one that has a record: %d, %v", len(found), err)
+	if history, err := compact(ctx, revision); err != nil || history != 0 {
+		t.Errorf("again: %v, history %d", err, history)
 	}
 }

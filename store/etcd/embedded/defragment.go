@@ -1,4 +1,4 @@
-package etcd
+package embedded
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const everySnapshot = math.MaxInt64
 // and after. Reads and writes of the store wait meanwhile, about a second per GiB. It
 // fails if the disk has no room for a second file, and with ErrSnapshotOpen while a
 // Snapshot is open.
-func (e *Embedded) Defragment(ctx context.Context) (before, after int64, err error) {
+func (e *Etcd) Defragment(ctx context.Context) (before, after int64, err error) {
 	k := e.keeper
 	k.turning.Lock()
 	defer k.turning.Unlock()

@@ -1,4 +1,4 @@
-package etcd
+package embedded
 
 import (
 	"context"
@@ -30,7 +30,7 @@ type keeper struct {
 	retention retention
 	quota     *quota
 
-	store atomic.Pointer[Store] // its history records are dropped for room; may be nil
+	drop atomic.Pointer[func(context.Context) (bool, error)] // see Etcd.WhenCrowded; may be nil
 
 	ledger       *ledger
 	turning      sync.Mutex          // held by a turn and by Defragment
@@ -82,14 +82,18 @@ func (k *keeper) begin(ctx context.Context) error {
 func (k *keeper) run(ctx context.Context) {
 	tick := time.NewTicker(keepInterval)
 	defer tick.Stop()
-	var said trouble
+	said := ""
 	for {
 		began := time.Now()
 		err := k.turn(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if said.isNew(err) {
+		switch {
+		case err == nil:
+			said = ""
+		case err.Error() != said:
+			said = err.Error()
 			k.log.Warn("keeping the embedded etcd in its bounds", "error", err)
 		}
 		// A compaction reads everything that is stored. It may take at most a third of
@@ -103,20 +107,6 @@ func (k *keeper) run(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// trouble is the error of the last turn, "" for none. It lets a repeated error be
-// logged only once.
-type trouble string
-
-func (t *trouble) isNew(err error) bool {
-	last := *t
-	if err == nil {
-		*t = ""
-		return false
-	}
-	*t = trouble(err.Error())
-	return *t != last
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -167,11 +157,11 @@ const spacious = 75
 // when a write is refused. Their space is then history of etcd, and a compaction frees
 // it.
 func (k *keeper) makeRoom(ctx context.Context, refusing bool) error {
-	s := k.store.Load()
-	if s == nil || !refusing && k.ledger.live <= k.retention.quota/100*spacious {
+	drop := k.drop.Load()
+	if drop == nil || !refusing && k.ledger.live <= k.retention.quota/100*spacious {
 		return nil
 	}
-	if went, err := s.giveWay(ctx); err != nil || !went {
+	if went, err := (*drop)(ctx); err != nil || !went {
 		return err
 	}
 	k.ledger.read(k.server.Backend(), time.Now())

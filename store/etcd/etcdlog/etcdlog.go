@@ -1,35 +1,18 @@
-package etcd
+// Package etcdlog writes what etcd logs to a slog.Logger. It passes only warnings and
+// worse, without those that no operator could act on.
+package etcdlog
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"runtime"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
-// zapLogger returns a zap logger for etcd that writes to log. It passes only warnings
-// and worse; the rest is about elections of a cluster of one.
-func zapLogger(log *slog.Logger, opts ...zap.Option) *zap.Logger {
+// New returns a logger for etcd that writes to log.
+func New(log *slog.Logger, opts ...zap.Option) *zap.Logger {
 	return zap.New(&slogCore{log: log.With("component", "etcd")}, opts...)
-}
-
-// fatalHook handles log entries with which etcd would panic or end the process. It ends
-// only the goroutine and reports the failure to end.
-type fatalHook struct{ end *ending }
-
-func (w fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
-	err := errors.New(entry.Message)
-	for _, f := range fields {
-		if cause, ok := f.Interface.(error); ok {
-			err = fmt.Errorf("%w: %w", err, cause)
-		}
-	}
-	w.end.fail(err)
-	runtime.Goexit()
 }
 
 // beside lists warnings that no operator could act on. Most are about things that an

@@ -1,13 +1,15 @@
-package etcd
+package embedded
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"syscall"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap/zapcore"
 )
 
 // ErrFailed marks the errors of an embedded etcd that need an operator, such as a full
@@ -120,4 +122,19 @@ func whileStarting(err error) error {
 
 func damaged(why any) error {
 	return failure{fmt.Errorf("the data cannot be read: %v; restore a snapshot or a copy of the folder, or name another one", why)}
+}
+
+// fatalHook handles log entries with which etcd would panic or end the process. It ends
+// only the goroutine and reports the failure to end.
+type fatalHook struct{ end *ending }
+
+func (w fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+	err := errors.New(entry.Message)
+	for _, f := range fields {
+		if cause, ok := f.Interface.(error); ok {
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
+	}
+	w.end.fail(err)
+	runtime.Goexit()
 }

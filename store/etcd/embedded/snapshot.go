@@ -1,4 +1,4 @@
-package etcd
+package embedded
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ type Snapshot struct {
 // Snapshot returns a snapshot of everything that was acknowledged before the call.
 // While the database file is being rewritten it waits, until ctx ends. The caller must
 // close it.
-func (e *Embedded) Snapshot(ctx context.Context) (*Snapshot, error) {
+func (e *Etcd) Snapshot(ctx context.Context) (*Snapshot, error) {
 	file := e.keeper.file
 	if err := file.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("the database file is being written anew: %w", err)
@@ -113,18 +113,4 @@ func checkSum(name string) (int64, []byte, error) {
 		err = errNoSum
 	}
 	return info.Size(), want, err
-}
-
-// settings returns the key under which a snapshot has the settings of the mesh.
-func settings(prefix string) string { return newLayout(prefix).settings }
-
-// KeepSettings stores the settings of the mesh beside the objects of a prefix, so that
-// the next Snapshot contains them. An empty text removes them.
-func (e *Embedded) KeepSettings(ctx context.Context, prefix string, text []byte) error {
-	if len(text) == 0 {
-		_, err := e.client.Delete(ctx, settings(prefix))
-		return err
-	}
-	_, err := e.client.Put(ctx, settings(prefix), string(text))
-	return err
 }

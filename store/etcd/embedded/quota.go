@@ -1,4 +1,4 @@
-package etcd
+package embedded
 
 import (
 	"context"
@@ -27,8 +27,8 @@ type quota struct {
 	moved   chan struct{} // closed when any of these changes
 }
 
-// entryOverhead is about what an entry costs beside its value, in bytes.
-const entryOverhead = 256
+// EntryOverhead is about what an entry costs beside its value, in bytes.
+const EntryOverhead = 256
 
 // roomWait is how long a write waits for history to free room.
 const roomWait = 5 * time.Second
@@ -119,52 +119,23 @@ func (q *quota) settle(history int64, now time.Time) {
 	q.moved = make(chan struct{})
 }
 
-// room connects the client of an embedded etcd with its quota.
-type room struct {
+// KV is the way to an embedded etcd, with the quota that bounds what it stores. The
+// requests themselves are not checked: a writer asks before it writes.
+type KV struct {
 	clientv3.KV
-	*quota
+	quota *quota
 }
 
-// admit refuses a write that makes a full store grow.
-func (s *Store) admit(ctx context.Context, w *write) error {
-	door, ok := s.client.KV.(room)
-	if !ok {
-		return nil
-	}
-	bytes := w.growth()
-	switch {
-	case bytes <= 0:
-		return nil
-	case w.asked:
-		return door.admit(ctx, bytes)
-	}
-	// A guess does not wait. After a failed guess etcd is asked, and that write waits.
-	if _, missing := door.try(bytes); missing > 0 {
-		return door.full(bytes)
+// Admit admits a write of a number of bytes, or returns store.ErrFull. If dropping
+// history may free enough room, it waits for that, 5 seconds at most.
+func (k KV) Admit(ctx context.Context, bytes int64) error { return k.quota.admit(ctx, bytes) }
+
+// AdmitNow is Admit without the wait.
+func (k KV) AdmitNow(bytes int64) error {
+	if _, missing := k.quota.try(bytes); missing > 0 {
+		return k.quota.full(bytes)
 	}
 	return nil
-}
-
-// growth returns how many bytes creates and updates write. It does not count operations
-// that lead to the end of an object: its delete, even if that only marks the object
-// because of its finalizers, and the updates that remove those.
-func (w *write) growth() int64 {
-	bytes := int64(0)
-	for i, op := range w.ops {
-		if op.Verb != store.OpDelete && !w.idle(i) && !w.leadsToEnd(i) {
-			bytes += int64(len(w.values[i])+len(w.records[i])) + 2*entryOverhead
-		}
-	}
-	return bytes
-}
-
-// leadsToEnd reports whether an update removes a marked object or makes it no larger.
-func (w *write) leadsToEnd(i int) bool {
-	next, current := w.next[i], w.current[i]
-	if next == nil || current == nil {
-		return next == nil
-	}
-	return next.Meta.DeletionTimestamp != nil && len(next.JSON()) <= len(current.JSON())
 }
 
 // inUnits formats a number of bytes for people.

@@ -1,4 +1,4 @@
-package etcd
+package embedded
 
 import (
 	"cmp"
@@ -12,20 +12,22 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/etcd/etcdlog"
 )
 
 // MaxRequestBytes is the maximum size of one transaction of an embedded etcd.
 const MaxRequestBytes = 8 << 20
 
-// maxTxnOps is the maximum number of requests in one transaction, as Limits.Ops
-// requires.
+// maxTxnOps is the maximum number of requests in one transaction: each operation of the
+// store needs two, and the transaction one more.
 const maxTxnOps = 2*store.MaxTxnOps + 1
 
-// These are the defaults of EmbeddedOptions and the bounds of the history.
+// These are the defaults of Options and the bounds of the history.
 const (
 	// DefaultQuotaBytes bounds present state and history together.
 	DefaultQuotaBytes = 4 << 30
@@ -36,8 +38,8 @@ const (
 	KeptAge       = 24 * time.Hour
 )
 
-// EmbeddedOptions configure an embedded etcd.
-type EmbeddedOptions struct {
+// Options configure an embedded etcd.
+type Options struct {
 	// Dir is the data folder. It is created if missing. Only one process may use it.
 	Dir string
 	Log *slog.Logger
@@ -46,9 +48,9 @@ type EmbeddedOptions struct {
 	QuotaBytes int64
 }
 
-// Embedded is an etcd inside this process, a cluster of one. It listens on no port or
+// Etcd is an etcd inside this process, a cluster of one. It listens on no port or
 // socket; Client calls it directly. Acknowledged writes have been synced to disk.
-type Embedded struct {
+type Etcd struct {
 	etcd   *embed.Etcd
 	client *clientv3.Client
 	lock   *os.File
@@ -57,9 +59,9 @@ type Embedded struct {
 	stop   func() // stops the keeper and waits for it
 }
 
-// StartEmbedded starts an etcd and waits until it is ready. ctx bounds the wait, not
+// Start starts an etcd and waits until it is ready. ctx bounds the wait, not
 // the lifetime. It fails immediately if another process uses the folder.
-func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error) {
+func Start(ctx context.Context, opts Options) (*Etcd, error) {
 	if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
 	}
@@ -77,7 +79,7 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 		lock.Close()
 		return nil, fmt.Errorf("start etcd in %s: %w", opts.Dir, err)
 	}
-	e := &Embedded{etcd: etcd, lock: lock, client: v3client.New(etcd.Server), end: end, stop: func() {}}
+	e := &Etcd{etcd: etcd, lock: lock, client: v3client.New(etcd.Server), end: end, stop: func() {}}
 	if err := e.ready(ctx, opts); err != nil {
 		e.Close()
 		return nil, fmt.Errorf("start etcd in %s: %w", opts.Dir, err)
@@ -86,7 +88,7 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 }
 
 // ready waits until etcd answers, then starts the background work.
-func (e *Embedded) ready(ctx context.Context, opts EmbeddedOptions) error {
+func (e *Etcd) ready(ctx context.Context, opts Options) error {
 	if err := e.awaitReady(ctx, opts.Log); err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func (e *Embedded) ready(ctx context.Context, opts EmbeddedOptions) error {
 // slowStart is the time after which a slow start is logged.
 const slowStart = 10 * time.Second
 
-func (e *Embedded) awaitReady(ctx context.Context, log *slog.Logger) error {
+func (e *Etcd) awaitReady(ctx context.Context, log *slog.Logger) error {
 	slow := time.NewTicker(slowStart)
 	defer slow.Stop()
 	for {
@@ -120,12 +122,12 @@ func (e *Embedded) awaitReady(ctx context.Context, log *slog.Logger) error {
 }
 
 // keep starts the keeper and puts the quota in front of the client.
-func (e *Embedded) keep(ctx context.Context, opts EmbeddedOptions) error {
+func (e *Etcd) keep(ctx context.Context, opts Options) error {
 	e.newKeeper(opts)
 	if err := e.end.unless(ctx, func() error { return e.keeper.begin(ctx) }); err != nil {
 		return err
 	}
-	e.client.KV = room{e.client.KV, e.keeper.quota}
+	e.client.KV = KV{e.client.KV, e.keeper.quota}
 	life, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -139,7 +141,7 @@ func (e *Embedded) keep(ctx context.Context, opts EmbeddedOptions) error {
 	return nil
 }
 
-func (e *Embedded) newKeeper(opts EmbeddedOptions) {
+func (e *Etcd) newKeeper(opts Options) {
 	limit := cmp.Or(opts.QuotaBytes, DefaultQuotaBytes)
 	e.keeper = &keeper{
 		server: e.etcd.Server, client: e.client, dir: opts.Dir, log: opts.Log, ledger: newLedger(),
@@ -149,14 +151,14 @@ func (e *Embedded) newKeeper(opts EmbeddedOptions) {
 	}
 }
 
-func startInspected(ctx context.Context, opts EmbeddedOptions, end *ending) (*embed.Etcd, error) {
+func startInspected(ctx context.Context, opts Options, end *ending) (*embed.Etcd, error) {
 	if err := inspect(opts.Dir); err != nil {
 		return nil, err
 	}
 	return startEtcd(ctx, embeddedConfig(opts, end), end)
 }
 
-func embeddedConfig(opts EmbeddedOptions, end *ending) *embed.Config {
+func embeddedConfig(opts Options, end *ending) *embed.Config {
 	cfg := embed.NewConfig()
 	cfg.Dir = opts.Dir
 	cfg.ListenPeerUrls, cfg.ListenClientUrls = nil, nil
@@ -168,20 +170,20 @@ func embeddedConfig(opts EmbeddedOptions, end *ending) *embed.Config {
 	// A cluster of one elects itself as soon as it may, so it need not wait a whole
 	// second for others.
 	cfg.TickMs, cfg.ElectionMs = 50, 250
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapLogger(opts.Log, zap.WithPanicHook(fatalHook{end}), zap.WithFatalHook(fatalHook{end})))
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdlog.New(opts.Log, zap.WithPanicHook(fatalHook{end}), zap.WithFatalHook(fatalHook{end})))
 	return cfg
 }
 
 // Client returns a client that calls the embedded etcd in this process, without a
 // network. Close closes it.
-func (e *Embedded) Client() *clientv3.Client { return e.client }
+func (e *Etcd) Client() *clientv3.Client { return e.client }
 
 // Done returns a channel that is closed when etcd has ended, by Close or by a failure
 // such as a disk that cannot be written. After a failure the process cannot go on.
-func (e *Embedded) Done() <-chan struct{} { return e.end.done }
+func (e *Etcd) Done() <-chan struct{} { return e.end.done }
 
 // Err returns why Done was closed; nil until then.
-func (e *Embedded) Err() error {
+func (e *Etcd) Err() error {
 	select {
 	case <-e.end.done:
 		return e.end.err
@@ -191,18 +193,15 @@ func (e *Embedded) Err() error {
 }
 
 // Usage returns what etcd occupied when the keeper last measured it, a moment ago.
-func (e *Embedded) Usage() Usage { return *e.keeper.usage.Load() }
+func (e *Etcd) Usage() Usage { return *e.keeper.usage.Load() }
 
-// Store returns a store on the embedded etcd, with EmbeddedLimits. Its history is
-// dropped where the present state needs the room. Use one Store per etcd: several do
-// not know of each other's records.
-func (e *Embedded) Store(prefix string, log *slog.Logger) *Store {
-	s := New(e.client, prefix, log)
-	s.Limit(EmbeddedLimits)
-	s.memory = e.etcd.Server.KV()
-	e.keeper.store.Store(s)
-	return s
-}
+// KV returns the state that etcd has in memory. It holds every revision that was ever
+// acknowledged or read.
+func (e *Etcd) KV() mvcc.KV { return e.etcd.Server.KV() }
+
+// WhenCrowded has the keeper call drop when the present state needs room that history
+// records of objects take. drop deletes some of them and reports whether there were any.
+func (e *Etcd) WhenCrowded(drop func(context.Context) (bool, error)) { e.keeper.drop.Store(&drop) }
 
 // closeLimit is far more than a stop takes on any disk that still answers.
 const closeLimit = time.Minute
@@ -210,7 +209,7 @@ const closeLimit = time.Minute
 // Close stops etcd, waits until everything is written and closed, and releases the data
 // folder. After a failure of etcd it does not wait, and the folder is released when the
 // process ends. Call it once.
-func (e *Embedded) Close() error {
+func (e *Etcd) Close() error {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
