@@ -2,7 +2,6 @@ package mesh
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 )
@@ -22,7 +21,8 @@ type View struct {
 	// AsksPlace is set if a rule that applies to the proxy depends on its locality.
 	AsksPlace bool
 	// Instances are those at the proxy's address, in registry order: the instances
-	// of the workload beside it. Empty for ingress and router.
+	// of the workload beside it. Of several that differ in nothing that the workload
+	// could notice, the first stands for all. Empty for ingress and router.
 	Instances []*Instance
 	// Labels are those of the workload that some object selects. The workload has
 	// all labels of a set at once: those that its node states and, for a router or
@@ -41,7 +41,33 @@ func (s *Snapshot) View(p Proxy) View {
 	if v.AsksPlace = s.asksPlace(NamespaceOf(v.Domain, s.Settings.Domain)); v.AsksPlace {
 		v.Place = s.placeOf(p, v.Instances)
 	}
+	v.Instances = distinct(v.Instances)
 	return v
+}
+
+// distinct returns the instances without those that have the service, port, endpoint
+// port and labels of an earlier one: a ServiceEntry may list an address thousands of
+// times.
+func distinct(all []*Instance) []*Instance {
+	if len(all) < 2 {
+		return all
+	}
+	type workload struct {
+		service *Service
+		port    *Port
+		number  int
+		labels  string
+	}
+	var out []*Instance
+	known := map[workload]bool{}
+	for _, i := range all {
+		w := workload{i.Service, i.Port, i.EndpointPort, string(appendLabels(nil, i.Labels))}
+		if !known[w] {
+			known[w] = true
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // instancesOf returns the instances at the address of a proxy whose services are in its
@@ -122,7 +148,13 @@ func (v View) Key() string {
 }
 
 func appendLabels(key []byte, labels Labels) []byte {
-	for _, name := range slices.Sorted(maps.Keys(labels)) {
+	var space [8]string // Most workloads have no more labels.
+	names := space[:0]
+	for name := range labels {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		key = appendText(key, name)
 		key = appendText(key, labels[name])
 	}
