@@ -35,7 +35,7 @@ type boundCandidate struct {
 // bindHosts binds each host at a place to its VirtualServices, in the group that
 // clients asking for the host reach. It returns all bindings.
 func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) []boundCandidate {
-	all, best := p.candidatesAt(out, place, wanted)
+	all := p.candidatesAt(out, place, wanted)
 	owners := map[string][]*boundHost{}
 	type at struct {
 		host    *boundHost
@@ -48,8 +48,8 @@ func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]ma
 			continue
 		}
 		key := strings.ToLower(c.host)
-		if c.group != best[key].group {
-			continue
+		if owner, _ := place.ownerOf(key); owner != nil && owner != c.group {
+			continue // checkReached reports it.
 		}
 		known := slices.IndexFunc(owners[key], func(b *boundHost) bool { return b.vs == c.vs })
 		if known < 0 {
@@ -66,24 +66,17 @@ func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]ma
 	return all
 }
 
-// candidatesAt returns all bindings at a place, and the most precise one of each
-// host in lower case, as Envoy ignores case.
-func (p *plan) candidatesAt(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) (all []boundCandidate, best map[string]boundCandidate) {
-	best = map[string]boundCandidate{}
+// candidatesAt returns all bindings at a place.
+func (p *plan) candidatesAt(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) (all []boundCandidate) {
 	for _, group := range place.groups {
 		for _, by := range group.claimed {
 			for _, b := range p.wantedAt(by, wanted[by.gw]) {
 				out.served[b] = true
-				c := boundCandidate{b, group, by}
-				all = append(all, c)
-				key := strings.ToLower(b.host)
-				if other, ok := best[key]; group.kind == httpServer && (!ok || precision(other.by.host) < precision(by.host)) {
-					best[key] = c
-				}
+				all = append(all, boundCandidate{b, group, by})
 			}
 		}
 	}
-	return all, best
+	return all
 }
 
 func (g *edgeGroup) bind(c boundCandidate, out *edgePlan, place *edgePlace) *boundHost {

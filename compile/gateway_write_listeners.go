@@ -23,9 +23,10 @@ func (c *writer) gateways() []*ir.RouteTable {
 	for _, place := range edges.places {
 		l := &ir.Listener{IP: place.ip, Port: place.port, Bind: true, Direction: ir.Gateway, Origins: place.origin}
 		var chains []*ir.FilterChain
+		names := c.tableNames(place)
 		for _, group := range place.groups {
 			if group.kind == httpServer {
-				out = append(out, c.edgeTable(place, group))
+				out = append(out, c.edgeTable(place, group, names))
 			}
 			chains = append(chains, c.chains(place, group)...)
 		}
@@ -150,17 +151,20 @@ func encodedTLS(tls *ir.ServerTLS) []byte {
 }
 
 // edgeTable returns the route table of a group.
-func (c *writer) edgeTable(place *edgePlace, group *edgeGroup) *ir.RouteTable {
+func (c *writer) edgeTable(place *edgePlace, group *edgeGroup, names *tableNames) *ir.RouteTable {
 	t := newEdgeTable(place.port)
 	t.dotKept = c.plan.pilot().HostsAsWritten
 	for _, bound := range c.plan.byHost(group.bound) {
-		c.serve(t, bound)
+		if !names.passedOn(bound[0].host) {
+			c.serve(t, bound)
+		}
 	}
 	for _, host := range group.claimed {
 		if host.toHTTPS {
 			t.redirect(host.gw, host.host)
 		}
 	}
+	t.refuseOthers(group, names)
 	table := t.routeTable()
 	table.Name = group.table
 	table.IgnorePort = true // The port before a gateway may be another one.

@@ -43,7 +43,7 @@ func (p *plan) reportNotReached(b binding, why string) {
 // that server may ask for less of its clients, and its author decides who may have
 // routes there.
 func (p *plan) checkReached(place *edgePlace, bound []boundCandidate) {
-	passed := place.passedNames()
+	passed := place.passedNames(func(*source) bool { return true })
 	told := map[binding]bool{}
 	for _, c := range bound {
 		if c.group.tls == nil || told[c.binding] {
@@ -107,13 +107,13 @@ func (g *edgeGroup) gatewayOf(host string) diag.Ref {
 }
 
 // passedNames returns the server names whose connections are passed through without
-// terminating TLS.
-func (place *edgePlace) passedNames() map[string]*edgeRoute {
+// terminating TLS, by routes for the sources that fit.
+func (place *edgePlace) passedNames(fits func(*source) bool) map[string]*edgeRoute {
 	out := map[string]*edgeRoute{}
 	for _, group := range place.groups {
 		for _, route := range group.tlsRoutes {
 			for _, name := range route.names {
-				if out[name] == nil {
+				if out[name] == nil && fits(route.source) {
 					out[name] = route
 				}
 			}

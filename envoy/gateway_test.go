@@ -89,8 +89,8 @@ func TestMutualGatewayDemandsACertificate(t *testing.T) {
 		{"http_0.0.0.0_9443", "web.example", "web.example", "none", ""},
 		{"http_0.0.0.0_9443", "web.example", "web.example", "stranger", ""},
 		// A client that comes by the door for all does not get what is behind the other.
-		{"http_0.0.0.0_9443", "open.example", "web.example:30443", "none", "404 Not Found"},
-		{"http_0.0.0.0_9443", "open.example", "web.example", "none", "404 Not Found"},
+		{"http_0.0.0.0_9443", "open.example", "web.example:30443", "none", "421 Misdirected Request"},
+		{"http_0.0.0.0_9443", "open.example", "web.example", "none", "421 Misdirected Request"},
 		{"http_0.0.0.0_9443", "other.example", "open.example", "none", ""},
 		{"http_0.0.0.0_9443", "", "open.example", "none", ""},
 	} {

@@ -191,6 +191,9 @@ type DirectResponse struct {
 // Unavailable returns the response of closed parts.
 func Unavailable() *DirectResponse { return &DirectResponse{Status: http.StatusServiceUnavailable} }
 
+// Misdirected asks the client to repeat the request on a connection of its own.
+func Misdirected() *DirectResponse { return &DirectResponse{Status: http.StatusMisdirectedRequest} }
+
 // Rewrite changes the request before forwarding. Path replaces the matched prefix
 // or path; Regex changes the parts of the path that it matches. Empty parts stay.
 // At most one of Path and Regex is set.

@@ -45,7 +45,8 @@ func lacking(r *ir.Route) []string {
 		missing bool
 		why     string
 	}{
-		{r.Response != nil && *r.Response != *ir.Unavailable(), "it gives no other answers of its own"},
+		// Only listeners that v1 does not get misdirect requests.
+		{r.Response != nil && *r.Response != *ir.Unavailable() && *r.Response != *ir.Misdirected(), "it gives no other answers of its own"},
 		{r.Redirect != nil && *r.Redirect != ir.Redirect{Host: r.Redirect.Host, Path: r.Redirect.Path, StripQuery: r.Redirect.StripQuery, Code: redirectCode(r.Redirect)},
 			"its redirects change host and path and answer 301"},
 		{r.Rewrite != nil && r.Rewrite.Regex != nil, "its rewrites replace what the match names"},

@@ -1,0 +1,131 @@
+package compile
+
+import (
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// tableNames says which names the tables of a place need so that a request gets no
+// further than the server that its connection chose. A client chooses the server by
+// the name that it sends in TLS, and may then ask for another host on the same
+// connection. That host may belong to a server that asks for more of its clients.
+//
+// The names of all servers form a tree, because a name is under each wildcard that
+// covers it. A table lists only the names at its borders: those of other servers
+// directly under its own, and its own directly under those of others. So each name
+// is in two tables at most, however many servers there are.
+type tableNames struct {
+	place  *edgePlace
+	passed map[string]*edgeRoute   // names whose TLS is passed through
+	others map[*edgeGroup][]string // names of others directly under those of the group
+	own    map[*edgeGroup][]string // names of the group that are under no other name of it
+}
+
+// tableNames returns the names for the tables of a place. It returns nil if all
+// connections come to the same server.
+func (c *writer) tableNames(place *edgePlace) *tableNames {
+	if len(place.groups) < 2 {
+		return nil
+	}
+	out := &tableNames{place: place, passed: place.passedNames(c.fits), others: map[*edgeGroup][]string{}, own: map[*edgeGroup][]string{}}
+	for _, name := range slices.Sorted(maps.Keys(place.owners)) {
+		owner, around := place.owners[name], out.around(name)
+		if around != owner {
+			out.own[owner] = append(out.own[owner], name)
+			out.others[around] = append(out.others[around], name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(out.passed)) {
+		if place.owners[name] == nil {
+			around := out.around(name)
+			out.others[around] = append(out.others[around], name)
+		}
+	}
+	return out
+}
+
+// around returns the group with the most precise wildcard around a name. It returns
+// nil if there is none, or if connections for that wildcard are passed through.
+func (n *tableNames) around(name string) *edgeGroup {
+	for wildcard := range wildcards(strings.TrimPrefix(name, "*")) {
+		switch owner := n.place.owners[wildcard]; {
+		case wildcard == name:
+		case owner != nil:
+			return owner
+		case n.passed[wildcard] != nil:
+			return nil
+		}
+	}
+	return nil
+}
+
+// passedOn reports whether connections for a host are passed through, so that no
+// client may ask for it where TLS ends.
+func (n *tableNames) passedOn(host string) bool {
+	if n == nil {
+		return false
+	}
+	key := strings.ToLower(host)
+	route, name := passedBy(n.passed, key)
+	_, by := n.place.ownerOf(key)
+	return route != nil && precision(by) < precision(name)
+}
+
+// refuseOthers answers requests for names of other servers at the port with 421, so
+// that clients repeat them on a connection of their own. Names of the group without
+// routes are not found.
+func (t *edgeTable) refuseOthers(group *edgeGroup, names *tableNames) {
+	if names == nil {
+		return
+	}
+	hosts := map[string]*ir.VirtualHost{}
+	for _, host := range t.hosts {
+		for _, domain := range host.Domains {
+			hosts[strings.ToLower(domain)] = host
+		}
+	}
+	var others, unserved []string
+	for _, name := range names.others[group] {
+		others = append(others, t.bothForms(name)...)
+	}
+	for _, name := range names.own[group] {
+		if host := nearest(hosts, name); host == nil {
+			unserved = append(unserved, t.bothForms(name)...)
+		} else if hosts[name] == nil {
+			host.Domains = append(host.Domains, t.bothForms(name)...)
+		}
+	}
+	if names.place.owners["*"] != group {
+		others = append(others, "*")
+	}
+	if len(others) > 0 {
+		host := t.host("misdirected|"+strconv.Itoa(t.port), group.ref(), others)
+		host.Routes = []*ir.Route{{Response: ir.Misdirected(), Origins: []diag.Ref{group.ref()}}}
+	}
+	t.host("unserved|"+strconv.Itoa(t.port), group.ref(), unserved)
+}
+
+// nearest returns the virtual host of a name, or of the most precise wildcard around
+// it.
+func nearest(hosts map[string]*ir.VirtualHost, name string) *ir.VirtualHost {
+	if host := hosts[name]; host != nil {
+		return host
+	}
+	for wildcard := range wildcards(strings.TrimPrefix(name, "*")) {
+		if host := hosts[wildcard]; host != nil {
+			return host
+		}
+	}
+	return nil
+}
+
+// bothForms returns the domains of a name, with the port and without.
+func (t *edgeTable) bothForms(name string) []string {
+	return []string{net.JoinHostPort(name, strconv.Itoa(t.port)), name}
+}
