@@ -35,7 +35,7 @@ type boundCandidate struct {
 // bindHosts binds each host at a place to its VirtualServices, in the group that
 // clients asking for the host reach. It returns all bindings.
 func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) []boundCandidate {
-	all := p.candidatesAt(out, place, wanted)
+	all := p.permitted(place, p.candidatesAt(out, place, wanted))
 	owners := map[string][]*boundHost{}
 	type at struct {
 		host    *boundHost

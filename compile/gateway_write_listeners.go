@@ -160,7 +160,7 @@ func (c *writer) edgeTable(place *edgePlace, group *edgeGroup, names *tableNames
 		}
 	}
 	for _, host := range group.claimed {
-		if host.toHTTPS {
+		if host.toHTTPS && !c.plan.keptFrom(place, host) {
 			t.redirect(host.gw, host.host)
 		}
 	}

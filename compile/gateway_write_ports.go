@@ -25,6 +25,9 @@ type edgePlace struct {
 	origin []diag.Ref // the Gateways
 	alike  map[groupKey]*edgeGroup
 	owners map[string]*edgeGroup // by the server name that clients send
+
+	allowed  map[reservation]bool  // what the servers allow
+	reserved map[string][]*gateway // Gateways with a host for some namespaces only
 }
 
 // groupKey is what servers of a group have in common.
@@ -98,7 +101,8 @@ func (p *plan) placeFor(out *edgePlan, s *gatewayServer) *edgePlace {
 			return nil
 		}
 	}
-	place := &edgePlace{ip: s.ip, port: s.port, family: s.family(), alike: map[groupKey]*edgeGroup{}, owners: map[string]*edgeGroup{}}
+	place := &edgePlace{ip: s.ip, port: s.port, family: s.family(), alike: map[groupKey]*edgeGroup{}, owners: map[string]*edgeGroup{},
+		allowed: map[reservation]bool{}, reserved: map[string][]*gateway{}}
 	out.places, out.byPort[s.port] = append(out.places, place), append(out.byPort[s.port], place)
 	return place
 }
@@ -130,6 +134,7 @@ func (p *plan) join(out *edgePlan, place *edgePlace, s *gatewayServer, wanted ma
 			place.add(group, key)
 		}
 		group.claimed = append(group.claimed, claimedHost{host, s.gw, s.toHTTPS})
+		place.reserve(s.gw, host)
 	}
 }
 
