@@ -81,12 +81,7 @@ func (p *plan) meansByCaller(host string) bool {
 }
 
 // service returns the service that these callers see under a host, or nil.
-func (d *domainPlan) service(host string) *mesh.Service {
-	if d.registered(host) != nil {
-		return d.registeredIn(d.namespace, host)
-	}
-	return d.egressHost.Get(d.r, host)
-}
+func (d *domainPlan) service(host string) *mesh.Service { return d.seenBy(d.namespace, host) }
 
 // complete returns the full host that a name used by an object in this namespace
 // means.

@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,7 +67,7 @@ func (p *plan) checkIngressRule(rule *ingressRule) {
 	}
 	svc := p.ingressService(rule)
 	if svc == nil {
-		p.checkService(rule.ref, "spec.destination", rule.host, "so the rule answers 503")
+		p.checkSeen(rule.ref, "spec.destination", rule.host, "so the rule answers 503")
 		return
 	}
 	if p.checkIngressPort(rule, svc); !rule.closed && ingressPort(rule, svc) != nil {
@@ -76,9 +75,10 @@ func (p *plan) checkIngressRule(rule *ingressRule) {
 	}
 }
 
-// ingressService returns the service that the rule leads to, or nil.
+// ingressService returns the service that the rule leads to, as its namespace sees
+// it, or nil.
 func (p *plan) ingressService(rule *ingressRule) *mesh.Service {
-	return cmp.Or(p.registeredIn(rule.ref.Namespace, rule.host), p.registered(rule.host))
+	return p.registeredIn(rule.ref.Namespace, rule.host)
 }
 
 // ingressPort returns the HTTP port that the rule leads to, or nil.

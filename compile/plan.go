@@ -47,6 +47,15 @@ func (p *plan) service(host string) *mesh.Service {
 	return p.egressHost.Get(p.r, host)
 }
 
+// seenBy returns the service that callers in a namespace see under a host, from the
+// registry or an EgressRule, or nil.
+func (p *plan) seenBy(namespace, host string) *mesh.Service {
+	if p.registered(host) != nil {
+		return p.registeredIn(namespace, host)
+	}
+	return p.egressHost.Get(p.r, host)
+}
+
 // instances returns the instances of a service. The service must come from the
 // model.
 func (p *plan) instances(svc *mesh.Service) []*mesh.Instance {

@@ -104,6 +104,23 @@ func (p *plan) checkService(ref diag.Ref, field, host, consequence string) bool 
 	return false
 }
 
+// checkSeen reports a host that does not exist, or that the object's own namespace
+// does not see, and the consequence. It returns whether the namespace sees the host.
+func (p *plan) checkSeen(ref diag.Ref, field, host, consequence string) bool {
+	if !p.checkService(ref, field, host, consequence) {
+		return false
+	}
+	if p.seenBy(ref.Namespace, host) != nil {
+		return true
+	}
+	p.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownHost, Object: ref, Field: field,
+		Value:   fmt.Sprintf("%q", host),
+		Message: fmt.Sprintf("no ServiceEntry of this host is exported to the namespace %s, %s", ref.Namespace, consequence),
+	})
+	return false
+}
+
 // checkLabels reports labels that no instance of a known service has. The service
 // is the one that the object's own namespace sees.
 func (p *plan) checkLabels(ref diag.Ref, field, host string, labels mesh.Labels, consequence string) {

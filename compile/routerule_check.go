@@ -103,10 +103,12 @@ func (p *plan) checkDestination(rule *routeRule, own *mesh.Service, field string
 	dest := own
 	if to != nil {
 		host := p.hostname(to, rule.namespace)
-		if !p.checkService(rule.ref, field, host, consequence) {
-			return
+		if host != own.Hostname {
+			if !p.checkSeen(rule.ref, field, host, consequence) {
+				return
+			}
+			dest = p.seenBy(rule.namespace, host)
 		}
-		dest = p.serviceOf(rule.namespace, host)
 	}
 	p.checkLabels(rule.ref, field+".labels", dest.Hostname, labels, consequence)
 	for _, port := range own.Ports {

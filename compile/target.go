@@ -90,7 +90,8 @@ func (p *plan) blackhole(host string, port *mesh.Port, labels mesh.Labels, origi
 
 // destination returns where a rule for own sends requests of one of own's ports: to
 // the port of the same name of another service or, if that is external, of the same
-// number. If there is none, the cluster has no endpoints.
+// number. If there is none, or the rule's namespace does not see the other service,
+// the cluster has no endpoints.
 func (p *plan) destination(rule *routeRule, own *mesh.Service, port *mesh.Port, to *schema.IstioService, labels mesh.Labels) target {
 	if to == nil {
 		return p.newTarget(own, port, labels)
@@ -99,7 +100,7 @@ func (p *plan) destination(rule *routeRule, own *mesh.Service, port *mesh.Port, 
 	if host == own.Hostname {
 		return p.newTarget(own, port, labels)
 	}
-	dest := p.serviceOf(rule.namespace, host)
+	dest := p.seenBy(rule.namespace, host)
 	if shared := sharedPort(port, dest); shared != nil {
 		return p.newTarget(dest, shared, labels)
 	}
