@@ -21,9 +21,9 @@ type registry struct {
 	namesakes   *index[string, mesh.Service] // services of the mesh, by host name up to the first dot
 	instances   *query.Input[*mesh.Service, *list[mesh.Instance]]
 	closedPorts *query.Input[none, *mesh.ClosedPorts]
-	under       *query.Input[string, portSums] // by the wildcards that cover their hosts
+	under       *query.Input[audience, portSums] // by the wildcards that cover their hosts
 
-	sums    map[string]portSums // the same values
+	sums    map[audience]portSums // the same values
 	count   func(*mesh.Service) portSums
 	known   map[*mesh.Service]*mesh.Service // from each service of the last snapshot to the value that represents it
 	members map[*mesh.Service]*list[mesh.Instance]
@@ -47,8 +47,8 @@ func newRegistry(g *query.Graph, count func(*mesh.Service) portSums) *registry {
 		closedPorts: query.NewInput[none, *mesh.ClosedPorts](g),
 		known:       map[*mesh.Service]*mesh.Service{},
 		members:     map[*mesh.Service]*list[mesh.Instance]{},
-		under:       query.NewInput[string, portSums](g),
-		sums:        map[string]portSums{},
+		under:       query.NewInput[audience, portSums](g),
+		sums:        map[audience]portSums{},
 		count:       count,
 	}
 }
@@ -89,28 +89,55 @@ type portSums struct {
 	other int // counted once for each address of the service
 }
 
+// audience is the callers in a namespace of the hosts under a wildcard. The namespace
+// "" has the hosts that are exported to all.
+type audience struct{ wildcard, namespace string }
+
+// audiences returns the namespaces that see a service, and its own; "" alone if all
+// do.
+func audiences(svc *mesh.Service) []string {
+	if mesh.Exported(svc.ExportTo, svc.Namespace, "") {
+		return []string{""}
+	}
+	out := append([]string{svc.Namespace}, svc.ExportTo...)
+	out = slices.DeleteFunc(out, func(name string) bool { return name == "." || name == "~" })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// portsUnder counts the ports under a wildcard of the services that a namespace sees,
+// and of its own.
+func (p *plan) portsUnder(wildcard, namespace string) portSums {
+	out := p.registry.under.Get(p.r, audience{wildcard, ""})
+	private := p.registry.under.Get(p.r, audience{wildcard, namespace})
+	return portSums{out.http + private.http, out.other + private.other}
+}
+
 // sum updates the port counts under each wildcard.
 func (reg *registry) sum(changes []change[mesh.Service]) {
-	touched := map[string]bool{}
+	touched := map[audience]bool{}
 	add := func(svc *mesh.Service, sign int) {
 		if svc == nil {
 			return
 		}
 		ports := reg.count(svc)
-		for wildcard := range wildcards(svc.Hostname) {
-			sums := reg.sums[wildcard]
-			reg.sums[wildcard] = portSums{sums.http + sign*ports.http, sums.other + sign*ports.other}
-			touched[wildcard] = true
+		for _, namespace := range audiences(svc) {
+			for wildcard := range wildcards(svc.Hostname) {
+				at := audience{wildcard, namespace}
+				sums := reg.sums[at]
+				reg.sums[at] = portSums{sums.http + sign*ports.http, sums.other + sign*ports.other}
+				touched[at] = true
+			}
 		}
 	}
 	for _, ch := range changes {
 		add(ch.before, -1)
 		add(ch.after, 1)
 	}
-	for wildcard := range touched {
-		reg.under.Set(wildcard, reg.sums[wildcard])
-		if reg.sums[wildcard] == (portSums{}) {
-			delete(reg.sums, wildcard)
+	for at := range touched {
+		reg.under.Set(at, reg.sums[at])
+		if reg.sums[at] == (portSums{}) {
+			delete(reg.sums, at)
 		}
 	}
 }

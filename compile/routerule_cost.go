@@ -38,7 +38,7 @@ func ruleSize(rule *routeRule) int {
 // ruleCost returns how far a RouteRule multiplies: it is repeated at each HTTP port
 // of its service after the first.
 func (p *plan) ruleCost(rule *routeRule) cost {
-	ports := p.httpPortsOf(rule.host)
+	ports := p.httpPortsOf(rule.host, rule.namespace)
 	if ports < 2 {
 		return cost{}
 	}
@@ -49,13 +49,15 @@ func (p *plan) ruleCost(rule *routeRule) cost {
 	return cost{parts: product.Parts() - product[0].Length, of: product.String()}
 }
 
-// httpPortsOf counts the HTTP ports of all services with a host name. Ports of
-// EgressRules count even if the rules are withheld.
-func (p *plan) httpPortsOf(host string) int {
+// httpPortsOf counts the HTTP ports of the services with a host name that count for a
+// rule of a namespace. Ports of EgressRules count even if the rules are withheld.
+func (p *plan) httpPortsOf(host, namespace string) int {
 	count := func(svc *mesh.Service) int { return p.countPorts(svc).http }
 	ports := 0
 	for _, svc := range p.registry.byHost.under(p, host) {
-		ports += count(svc)
+		if p.countsFor(namespace, svc) {
+			ports += count(svc)
+		}
 	}
 	if svc := p.egressDeclared.Get(p.r, none{}).byHost[host]; svc != nil {
 		ports += count(svc)
@@ -106,7 +108,9 @@ func (p *plan) ingressCost(rule *ingressRule) cost {
 	}
 	routes := 0
 	for _, of := range p.rulesFor.under(p, svc.Hostname) {
-		routes += ruleSize(of)
+		if ofNobody(p.followers(of.source, of.namespace, svc.Namespace)) { // An ingress has no routes for others.
+			routes += ruleSize(of)
+		}
 	}
 	if vs := p.home(svc.Namespace).virtualFor(svc.Hostname); vs != nil {
 		if parts := p.routeParts(vs); parts <= p.budget.ledger.Budget.Object { // Otherwise the VirtualService is withheld, and it alone is at fault.

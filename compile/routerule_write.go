@@ -35,6 +35,9 @@ func (p *plan) ruleRoutes(at servicePort) []plannedRoute {
 	var routes []plannedRoute
 	var closed withholding
 	for _, rule := range p.rulesFor.under(p, at.service.Hostname) {
+		if p.foreign(rule.namespace, at.service.Namespace) && !at.service.VisibleIn(rule.namespace) {
+			continue // Its followers do not see the service.
+		}
 		if !at.port.Protocol.IsHTTP() && !at.service.Egress {
 			break
 		}

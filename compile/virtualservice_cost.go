@@ -217,7 +217,8 @@ func (at *virtualReach) words(routes, total int) string {
 }
 
 // addMeshHost adds the services for which sidecars follow one of its hosts. A short
-// name may mean a service in each namespace.
+// name may mean a service in each namespace. Private services of other namespaces do
+// not count, so that these cannot make it expensive.
 func (p *plan) addMeshHost(at *virtualReach, name string) {
 	host := p.unlessByCaller(name, at.vs.ref.Namespace)
 	if p.isLoose(host) {
@@ -227,22 +228,32 @@ func (p *plan) addMeshHost(at *virtualReach, name string) {
 	}
 	switch {
 	case strings.HasPrefix(host, "*"):
-		for _, ports := range []portSums{p.registry.under.Get(p.r, host), p.egressDeclared.Get(p.r, none{}).under[host]} {
+		for _, ports := range []portSums{p.portsUnder(host, at.vs.ref.Namespace), p.egressDeclared.Get(p.r, none{}).under[host]} {
 			at.ports += ports.http
 			at.connections += at.vs.size.tls.all(ports.other) + at.vs.size.tcp.all(ports.other)
 		}
 	case isShort(host):
 		for _, svc := range p.registry.namesakes.under(p, host) {
-			at.addService(p, svc)
+			if p.countsFor(at.vs.ref.Namespace, svc) {
+				at.addService(p, svc)
+			}
 		}
 	default:
 		for _, svc := range p.registry.byHost.under(p, host) {
-			at.addService(p, svc)
+			if p.countsFor(at.vs.ref.Namespace, svc) {
+				at.addService(p, svc)
+			}
 		}
 		if svc := p.egressDeclared.Get(p.r, none{}).byHost[host]; svc != nil {
 			at.addService(p, svc)
 		}
 	}
+}
+
+// countsFor reports whether the ports of a service count for a rule of a namespace: it
+// is its own service, or one that it sees.
+func (p *plan) countsFor(namespace string, svc *mesh.Service) bool {
+	return svc.Namespace == namespace || svc.VisibleIn(namespace)
 }
 
 func (at *virtualReach) addService(p *plan, svc *mesh.Service) {
