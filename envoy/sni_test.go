@@ -158,7 +158,7 @@ func TestServerNamesAtOnePort(t *testing.T) {
 		{"a.b.through.example", "x", "", "out.two.default.svc.cluster.local|tls\n"},
 		{"front.example", "front.example", "front", "out.web.default.svc.cluster.local|http front.example"},
 		{"side.example", "side.example", "side", "out.web.default.svc.cluster.local|http side.example"},
-		{"side.example", "front.example", "side", "404 Not Found"},
+		{"side.example", "front.example", "side", "421 Misdirected Request"},
 		{"nobody", "front.example", "", ""},
 		{"", "front.example", "", ""},
 	} {
