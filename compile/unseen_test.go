@@ -64,3 +64,35 @@ func TestOldKindsReachOnlyWhatTheySee(t *testing.T) {
 		}
 	}
 }
+
+// TestGatewaysLendNoServices: at a gateway a VirtualService reaches only what both its own
+// namespace and the gateway's see.
+func TestGatewaysLendNoServices(t *testing.T) {
+	const host, node = "secret.vault.svc.cluster.local", "router~10.9.0.3~edge.edge~edge.svc.cluster.local"
+	for _, test := range []struct {
+		exportTo []string
+		reached  bool
+	}{
+		{[]string{"edge", "default"}, true},
+		{[]string{"*"}, true},
+		{[]string{"edge"}, false},
+		{[]string{"default"}, false},
+	} {
+		config, problems := compiled(t, node, []*schema.Object{
+			hostIn(t, "vault", "secret", test.exportTo...),
+			objectIn(t, "edge", "Gateway", "edge", spec{"servers": []spec{{"port": spec{"number": 80, "name": "http", "protocol": "HTTP"}, "hosts": []string{"*"}}}}),
+			object(t, "VirtualService", "opens", spec{"hosts": []string{"a.example.com"}, "gateways": []string{"edge/edge"},
+				"http": []spec{{"route": []spec{{"destination": spec{"host": host}}}}}}),
+		})
+		to := config.RouteTables[0].VirtualHosts[0].Routes[0].Clusters[0].Name
+		at := slices.IndexFunc(config.Clusters, func(c *ir.Cluster) bool { return c.Name == to })
+		key := config.Clusters[at].EndpointKey
+		if reached := key == host+"|http" && test.exportTo[0] == "*" || key == host+"@secret.vault|http"; reached != test.reached {
+			t.Errorf("exported to %v: the route leads to %s", test.exportTo, key)
+		}
+		told := slices.ContainsFunc(problems, func(p diag.Problem) bool { return p.Object.Name == "opens" && p.Code == diag.UnknownHost })
+		if hidden := test.exportTo[0] == "edge" && !test.reached; told != hidden {
+			t.Errorf("exported to %v: the problem is %v\n%v", test.exportTo, told, problems)
+		}
+	}
+}

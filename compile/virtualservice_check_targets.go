@@ -26,7 +26,11 @@ func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.D
 	consequence := lossOf(at)
 	host := d.complete(to.GetHost(), vs.ref.Namespace)
 	if d.service(host) == nil {
-		d.checkService(vs.ref, at+".host", host, consequence)
+		if len(vs.gatewayNames()) > 0 {
+			d.checkSeen(vs.ref, at+".host", host, consequence)
+		} else { // Callers elsewhere may see it.
+			d.checkService(vs.ref, at+".host", host, consequence)
+		}
 		return
 	}
 	if to.GetSubset() != "" && d.ruleFor(host).subset(to.GetSubset()) == nil {

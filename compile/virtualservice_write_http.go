@@ -145,6 +145,9 @@ func (d *domainPlan) version(vs *virtualService, to *networking.Destination, own
 		return d.viaExternal(host, own, port, labels)
 	}
 	dest := d.service(host)
+	if own == nil && dest != d.seenBy(vs.ref.Namespace, host) {
+		dest = nil // A gateway does not lend what it sees to rules of other namespaces.
+	}
 	if p := d.portFor(to, dest, port); p != nil {
 		return d.newTarget(dest, p, labels)
 	}
