@@ -53,7 +53,11 @@ func ParseHealthCheck(text string) (*HealthCheck, error) {
 		Interval: metav1.Duration{Duration: 5 * time.Second}, Timeout: metav1.Duration{Duration: time.Second},
 		UnhealthyThreshold: 2, HealthyThreshold: 1,
 	}
-	if err := yaml.UnmarshalStrict([]byte(text), out); err != nil {
+	err := CheckAliases([]byte(text))
+	if err == nil {
+		err = yaml.UnmarshalStrict([]byte(text), out)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("must be a health check such as {http: {path: /healthz}, interval: 5s}: %w", err)
 	}
 	return out, out.check()

@@ -95,7 +95,7 @@ func (c *converter) repeats(n *yaml.Node) bool {
 	before := c.aliased
 	c.aliased += 1 + len(n.Value)
 	if before <= maxAliased && c.aliased > maxAliased {
-		c.problem(n, diag.Malformed, fmt.Sprintf("aliases repeat more than %d values and characters", maxAliased))
+		c.problem(n, diag.Malformed, errAliased.Error())
 	}
 	return c.aliased > maxAliased
 }
@@ -177,4 +177,42 @@ func (c *converter) booleanLike(n *yaml.Node) {
 	if n.Style == 0 && notABool.MatchString(n.Value) {
 		c.problem(n, diag.Malformed, fmt.Sprintf("%s without quotes is true or false to some readers of YAML and a text to others; write true or false, or put it in quotes", n.Value))
 	}
+}
+
+// CheckAliases refuses a YAML text whose aliases repeat more than an object may have.
+// Call it before a library expands them: a short text can become very long. A text
+// that is not YAML passes.
+func CheckAliases(text []byte) error {
+	if bytes.IndexByte(text, '*') < 0 {
+		return nil // It has no aliases.
+	}
+	var root yaml.Node
+	if yaml.Unmarshal(text, &root) != nil {
+		return nil
+	}
+	if expanded(&root, false, 0) > maxAliased {
+		return errAliased
+	}
+	return nil
+}
+
+var errAliased = fmt.Errorf("aliases repeat more than %d values and characters", maxAliased)
+
+// expanded returns how many values and characters the aliases in a node repeat, in
+// addition to repeated. It stops counting after maxAliased.
+func expanded(n *yaml.Node, inAlias bool, repeated int) int {
+	if inAlias {
+		repeated += 1 + len(n.Value)
+	}
+	if n.Kind == yaml.AliasNode {
+		n, inAlias = n.Alias, true
+		repeated += 1 + len(n.Value)
+	}
+	for _, part := range n.Content {
+		if repeated > maxAliased {
+			break
+		}
+		repeated = expanded(part, inAlias, repeated)
+	}
+	return repeated
 }

@@ -15,6 +15,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
@@ -126,6 +127,9 @@ func readReview(r *http.Request, review runtime.Object) error {
 			return wire.BadRequest("body: must be a review of %s: %v", reviewsVersion, err)
 		}
 		return nil
+	}
+	if err := schema.CheckAliases(body); err != nil {
+		return wire.BadRequest("body: %v", err)
 	}
 	if err := yaml.UnmarshalStrict(body, review); err != nil {
 		return wire.BadRequest("body: must be a review of %s: %v", reviewsVersion, err)

@@ -218,8 +218,17 @@ func readStrictly(text []byte, into any) error {
 
 // readYAMLStrictly is readStrictly for a text in YAML or JSON, which it returns as JSON.
 func readYAMLStrictly(body []byte, into any) (text []byte, err error) {
-	if text, err = yaml.YAMLToJSONStrict(body); err != nil {
+	if text, err = jsonOfYAML(body); err != nil {
 		return nil, err
 	}
 	return text, readStrictly(text, into)
+}
+
+// jsonOfYAML converts a text in YAML or JSON to JSON. It refuses aliases that would
+// make the JSON much longer.
+func jsonOfYAML(body []byte) ([]byte, error) {
+	if err := schema.CheckAliases(body); err != nil {
+		return nil, err
+	}
+	return yaml.YAMLToJSONStrict(body)
 }

@@ -78,6 +78,31 @@ func TestHostileYAML(t *testing.T) {
 	}
 }
 
+// TestHostileAliases sends short YAML that aliases make long, in every way in which
+// YAML can be sent that is not an object, and within an object.
+func TestHostileAliases(t *testing.T) {
+	s := newTarget(t)
+	repeated := "a: &a " + strings.Repeat("x", 8000) + "\nb: [" + strings.Repeat("*a,", 2000) + "*a]\n"
+	merged := "a: &a {c: " + strings.Repeat("x", 8000) + "}\nb: [" + strings.Repeat("{<<: *a},", 2000) + "]\n"
+	for _, text := range []string{repeated, merged} {
+		annotated := fmt.Sprintf(`{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"a","annotations":{"pilot-api/health-check":%q}},"spec":{"hosts":["a.example"],"ports":[{"number":80,"name":"http","protocol":"HTTP"}]}}`, text)
+		for way, send := range map[string]struct{ method, path, contentType, body string }{
+			"transaction":   {http.MethodPost, transactions, asYAML, text},
+			"rollback":      {http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", asYAML, text},
+			"deletion":      {http.MethodDelete, rulesPath + "/there", asYAML, text},
+			"access review": {http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", asYAML, text},
+			"rules review":  {http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", asYAML, text},
+			"annotation":    {http.MethodPost, "/apis/networking.istio.io/v1/namespaces/default/serviceentries", asJSON, annotated},
+		} {
+			cheap(t, way, len(send.body), func() {
+				if code := s.judge(t, send.method, send.path, send.contentType, send.body); code != http.StatusBadRequest && code != http.StatusUnprocessableEntity {
+					t.Errorf("%s: answered %d", way, code)
+				}
+			})
+		}
+	}
+}
+
 // TestHostileSelectors sends queries as long as the head of a request may be.
 func TestHostileSelectors(t *testing.T) {
 	s := newTarget(t)

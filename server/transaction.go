@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
@@ -211,7 +210,7 @@ func readTransaction(r *http.Request) (*transaction, error) {
 		case schema.TooMany(body):
 			return nil, wire.BadRequest("body: must have at most %d values", schema.MaxValues)
 		}
-		if body, err = yaml.YAMLToJSONStrict(body); err != nil {
+		if body, err = jsonOfYAML(body); err != nil {
 			return nil, wire.BadRequest("body is not YAML: %v", err)
 		}
 	}
