@@ -20,7 +20,8 @@ import (
 // of live memory above the level before: YAML in lines takes 39 times the text, a
 // flow list of one-letter words (a: [b,b,…]) 102 times, a flow list of small maps
 // 126 times; JSON takes 55 to 92 times, because of the nodes that give errors their
-// lines. A patch decodes the whole patched object, so its length counts as well.
+// lines. A write that changes a stored object may decode it, so its length counts as
+// well.
 const decodeFactor = 128
 
 // Parameters of admission.
@@ -58,11 +59,23 @@ func (*wholeBody) Close() error { return nil }
 // admitted admits a write when there is memory for its body and then for decoding
 // it. It reads the body before it asks for the memory for decoding, so a slow
 // client holds up only the bytes of its own body.
-func (k *resource) admitted(h handler) handler { return k.admittedUpTo(maxBody, h) }
+func (k *resource) admitted(h handler) handler { return k.admittedFor(0, h) }
 
-// admittedUpTo is admitted with another limit for the body. A body longer than one
-// object is decoded object by object.
-func (k *resource) admittedUpTo(limit int64, h handler) handler {
+// admittedFor is admitted for a write that takes at least least bytes of memory.
+func (k *resource) admittedFor(least int64, h handler) handler {
+	return k.withBody(maxBody, func(w http.ResponseWriter, r *http.Request) error {
+		release, err := k.enterDecoding(r, k.storedLength(r), least)
+		if err != nil {
+			return err
+		}
+		defer release()
+		return h(w, r)
+	})
+}
+
+// withBody reads the body of a write, of at most limit bytes, when there is memory for
+// it. The handler must ask for the memory for decoding it.
+func (k *resource) withBody(limit int64, h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		expected := r.ContentLength
 		if expected > limit {
@@ -81,13 +94,15 @@ func (k *resource) admittedUpTo(limit int64, h handler) handler {
 			return err
 		}
 		r.Body = &wholeBody{bytes.NewReader(text), text}
-		release, err := enter(r.Context(), k.writeMemory.decoding, k.work(r, len(text)))
-		if err != nil {
-			return err
-		}
-		defer release()
 		return h(w, r.WithContext(store.WithAuthor(r.Context(), authorOf(r))))
 	}
+}
+
+// enterDecoding waits for the memory to decode a body and the stored objects that it
+// changes, whose length in bytes is given. A write takes at least least bytes.
+func (s *Server) enterDecoding(r *http.Request, stored int, least int64) (release func(), err error) {
+	work := int64(bodyLength(r)+stored) * decodeFactor
+	return enter(r.Context(), s.writeMemory.decoding, max(work, least))
 }
 
 // userHeader is the header in which a proxy in front of the server names the user,
@@ -103,14 +118,17 @@ func authorOf(r *http.Request) store.Author {
 	return store.Author{User: r.Header.Get(userHeader), Program: program}
 }
 
-// work returns the memory that a write takes, in bytes.
-func (k *resource) work(r *http.Request, length int) int64 {
-	if r.Method == http.MethodPatch {
-		if current, err := k.opts.Reads.Get(r.Context(), k.target(r), store.ReadOptions{AtLeast: store.Any}); err == nil {
-			length += len(current.JSON())
-		}
+// storedLength returns the length of the stored object that a PATCH or a PUT changes,
+// which is decoded as well.
+func (k *resource) storedLength(r *http.Request) int {
+	if r.Method != http.MethodPatch && r.Method != http.MethodPut {
+		return 0
 	}
-	return int64(length) * decodeFactor
+	current, err := k.opts.Reads.Get(r.Context(), k.target(r), store.ReadOptions{AtLeast: store.Any})
+	if err != nil {
+		return 0
+	}
+	return len(current.JSON())
 }
 
 // enter waits for room in a line. The caller must call release when it is done.

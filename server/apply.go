@@ -26,8 +26,8 @@ type application struct {
 	part    *schema.Part
 	manager string
 	force   bool
-	// past holds earlier versions of an object that has no managedFields yet.
-	past []managedfields.Version
+	// past is that of an object that has no managedFields yet.
+	past managedfields.Past
 	// Results of the last attempt.
 	created  bool
 	warnings diag.List
@@ -48,7 +48,7 @@ func (k *resource) apply(w http.ResponseWriter, r *http.Request, f wire.Format, 
 	if err != nil {
 		return err
 	}
-	stored, err := store.Single(writes.Txn(r.Context(), []store.Op{{Verb: store.OpApply, Key: k.target(r), Change: m.before(a.change)}}))
+	stored, err := store.Single(writes.Txn(r.Context(), []store.Op{{Verb: store.OpApply, Key: k.target(r), Change: k.counted(m.before(a.change))}}))
 	if err != nil {
 		return err
 	}
@@ -100,20 +100,33 @@ func checkManager(manager string, target schema.Key) error {
 	return &store.Error{Kind: store.ErrInvalid, Key: target, Problems: problems}
 }
 
-// past returns the known versions of an object that has no managedFields yet,
-// oldest first.
-func (s *Server) past(ctx context.Context, key schema.Key) ([]managedfields.Version, error) {
+// past returns the past of an object that has no managedFields yet. It reads the
+// history as a large answer is read, because its length is not known before.
+func (s *Server) past(ctx context.Context, key schema.Key) (past managedfields.Past, err error) {
 	current, err := s.opts.Reads.Get(ctx, key, store.ReadOptions{})
 	if errors.Is(err, store.ErrNotFound) || err == nil && len(current.Meta.ManagedFields) > 0 {
-		return nil, nil
+		return past, nil
 	}
-	var known []store.Version
+	if err != nil {
+		return past, err
+	}
+	done, err := s.largeReads.read(ctx, historyOf(key), func(ctx context.Context) (int, error) {
+		records := &measuredHistory{Historian: s.opts.Store}
+		known, err := records.History(ctx, key)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return 0, err
+		}
+		past = managedfields.Follow(versionsOf(known))
+		return records.size, nil
+	})
 	if err == nil {
-		known, err = s.opts.Store.History(ctx, key)
+		done()
 	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return nil, err
-	}
+	return past, err
+}
+
+// versionsOf converts the versions of an object. They become oldest first.
+func versionsOf(known []store.Version) []managedfields.Version {
 	var out []managedfields.Version
 	for _, v := range slices.Backward(known) {
 		one := managedfields.Version{Object: v.Object}
@@ -122,7 +135,7 @@ func (s *Server) past(ctx context.Context, key schema.Key) ([]managedfields.Vers
 		}
 		out = append(out, one)
 	}
-	return out, nil
+	return out
 }
 
 // failed converts a merge failure to an error of the store's contract.

@@ -44,6 +44,9 @@ func (s dryRunStore) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object,
 	}
 	results := make([]*schema.Object, len(ops))
 	for i, op := range ops {
+		if err := store.Overdue(ctx); err != nil {
+			return nil, err
+		}
 		result, err := s.evaluate(ctx, op)
 		if err != nil {
 			return nil, store.AtIndex(err, i)

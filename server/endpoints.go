@@ -51,8 +51,8 @@ func (s *Server) registryEndpoints() []openapi.Endpoint {
 	out := []openapi.Endpoint{
 		endpoint(get, watchPath, s.handle(s.watchKinds), "Watches objects of several kinds.", watchKindsParams, nil, 200, openapi.Content{Media: streamTypes, Shape: openapi.AnyShape}),
 		endpoint(get, changesPath, s.bounded(s.changes), "Lists the changes since a revision.", changesParams, nil, 200, openapi.AnswerOf(changesAnswer{})),
-		endpoint(post, transactionsPath, s.bounded(some.admittedUpTo(maxTransaction, s.transaction)), "Performs all operations at one revision, or none of them.", transactionParams, asked(transaction{}), 200, written),
-		endpoint(post, rollbacksPath, s.bounded(some.admitted(s.rollback)), "Returns an object or a namespace to its state at a revision.", rollbackParams, asked(rollback{}), 200, written),
+		endpoint(post, transactionsPath, s.bounded(some.withBody(maxTransaction, s.transaction)), "Performs all operations at one revision, or none of them.", transactionParams, asked(transaction{}), 200, written),
+		endpoint(post, rollbacksPath, s.bounded(some.admittedFor(rollbackWeight, s.rollback)), "Returns an object or a namespace to its state at a revision.", rollbackParams, asked(rollback{}), 200, written),
 	}
 	if s.opts.Discovery == nil {
 		return out

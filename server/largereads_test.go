@@ -26,6 +26,9 @@ func TestLargeHistoriesWaitTheirTurn(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 			r.Host = "localhost"
 			r.Header.Set("Content-Type", "application/yaml")
+			if method == "PATCH" {
+				r.Header.Set("Content-Type", "application/apply-patch+yaml")
+			}
 			w := httptest.NewRecorder()
 			s.Handler().ServeHTTP(w, r)
 			return w
@@ -61,6 +64,17 @@ func TestLargeHistoriesWaitTheirTurn(t *testing.T) {
 			}
 			leave()
 		}
+		// An apply to an object without managedFields reads the history.
+		leave, err := long.Enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, code := range map[string]int{"small": http.StatusOK, "large": http.StatusTooManyRequests} {
+			if w := ask("PATCH", rulesPath+"/"+name+"?fieldManager=me&force=true", part(name)); w.Code != code {
+				t.Errorf("the apply of %s was answered %d, want %d: %s", name, w.Code, code, w.Body)
+			}
+		}
+		leave()
 		time.Sleep(24 * time.Hour)
 		for _, one := range paths {
 			if w := ask("GET", one.path, ""); w.Code != http.StatusOK {

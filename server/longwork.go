@@ -46,6 +46,19 @@ func (s *Server) awaitLarge(ctx context.Context, target schema.Key, length int) 
 	return s.awaitLong(ctx)
 }
 
+// counted returns a change that counts its time if it changes a large object. It does
+// not wait: awaitLarge has done so.
+func (s *Server) counted(change store.Change) store.Change {
+	return func(current *schema.Object) (*schema.Object, error) {
+		began := time.Now()
+		next, err := change(current)
+		if current != nil && current.Large() || next != nil && next.Large() {
+			s.opts.Long.Spend(time.Since(began))
+		}
+		return next, err
+	}
+}
+
 // decodeInTurn decodes a text. A large object waits for its turn: before decoding
 // if its text is large, or before it is stored if its lists multiply to much.
 func (s *Server) decodeInTurn(ctx context.Context, text []byte, opts schema.Options) (*schema.Object, diag.List, error) {

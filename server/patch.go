@@ -70,7 +70,7 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var warnings diag.List
-	stored, err := writes.UpdateFunc(r.Context(), k.target(r), m.before(change.of(&warnings)))
+	stored, err := writes.UpdateFunc(r.Context(), k.target(r), k.counted(m.before(change.of(&warnings))))
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,10 @@ import (
 // rollbacksPath accepts rollbacks.
 const rollbacksPath = "/apis/" + registryVersion + "/rollbacks"
 
+// rollbackWeight is the most memory that a rollback takes: a page of changes and the
+// operations of a transaction, each as stored bytes, as objects and in the answer.
+const rollbackWeight = 3 * (store.MaxChangesPage + maxTransaction)
+
 var rollbackParams = params("dryRun", "fieldManager")
 
 // rollback is the body of a POST. It names what to restore to its state at a

@@ -56,6 +56,7 @@
 //	crossorigin.go                protection from web pages in a browser
 //	largereads.go, pacing.go      turns of large reads, and of encoding large answers
 //	admission.go, longwork.go     memory of writes, turns of large objects
+//	storedlength.go               length of the stored objects of a transaction
 //	outline.go                    nesting and length of a body before it is decoded
 //
 // JSON answers do not encode stored objects again: a GET, a list and a watch event

@@ -88,20 +88,49 @@ func (s *Server) transaction(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ops, warnings, err := s.readOperations(r)
+	t, err := s.parseTransaction(r)
+	if err != nil {
+		return err
+	}
+	stored, err := s.awaitStored(r, t)
+	if err != nil {
+		return err
+	}
+	release, err := s.enterDecoding(r, stored, 0)
+	if err != nil {
+		return err
+	}
+	defer release()
+	ops, warnings, err := s.readOperations(r, t)
 	if err != nil {
 		return err
 	}
 	return s.transact(w, r, writes, ops, warnings)
 }
 
-// readOperations converts a body to operations of the store.
-func (s *Server) readOperations(r *http.Request) ([]store.Op, []diag.List, error) {
+// parseTransaction reads a body, but not the objects in it. It keeps no memory for
+// decoding and no turn.
+func (s *Server) parseTransaction(r *http.Request) (*transaction, error) {
+	release, err := s.enterDecoding(r, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	leave, err := s.enterWith(r.Context(), bodyLength(r))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return readTransaction(r)
+}
+
+// readOperations converts a transaction to operations of the store.
+func (s *Server) readOperations(r *http.Request, t *transaction) ([]store.Op, []diag.List, error) {
 	leave, err := s.enterWith(r.Context(), bodyLength(r))
 	if err != nil {
 		return nil, nil, err
 	}
-	t, ops, warnings, err := s.decodeOperations(r)
+	ops, warnings, err := s.decodeOperations(r.Context(), t)
 	leave()
 	if err != nil {
 		return nil, nil, err
@@ -109,6 +138,9 @@ func (s *Server) readOperations(r *http.Request) ([]store.Op, []diag.List, error
 	for i, op := range t.Operations {
 		if !op.owns() {
 			continue
+		}
+		if err := store.Overdue(r.Context()); err != nil {
+			return nil, nil, err
 		}
 		if ops[i], err = s.applyFields(r.Context(), i, op, &warnings[i]); err != nil {
 			return nil, nil, atOperation(err, i, ops[i].Target())
@@ -118,25 +150,20 @@ func (s *Server) readOperations(r *http.Request) ([]store.Op, []diag.List, error
 }
 
 // decodeOperations skips server-side applies, which need the stored objects.
-func (s *Server) decodeOperations(r *http.Request) (*transaction, []store.Op, []diag.List, error) {
-	t, err := readTransaction(r)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	warnings := make([]diag.List, len(t.Operations))
-	ops := make([]store.Op, len(t.Operations))
+func (s *Server) decodeOperations(ctx context.Context, t *transaction) (ops []store.Op, warnings []diag.List, err error) {
+	ops, warnings = make([]store.Op, len(t.Operations)), make([]diag.List, len(t.Operations))
 	for i, op := range t.Operations {
-		if err := r.Context().Err(); err != nil {
-			return nil, nil, nil, err
+		if err := store.Overdue(ctx); err != nil {
+			return nil, nil, err
 		}
 		if op.owns() {
 			continue
 		}
-		if ops[i], err = s.decodeOp(r.Context(), i, op, &warnings[i]); err != nil {
-			return nil, nil, nil, atOperation(err, i, ops[i].Target())
+		if ops[i], err = s.decodeOp(ctx, i, op, &warnings[i]); err != nil {
+			return nil, nil, atOperation(err, i, ops[i].Target())
 		}
 	}
-	return t, ops, warnings, nil
+	return ops, warnings, nil
 }
 
 // transact does operations and answers with their results.
@@ -260,7 +287,7 @@ func (s *Server) decodeOp(ctx context.Context, index int, o operation, warnings 
 		obj, err := s.decodeObject(ctx, o, warnings)
 		return store.Op{Verb: store.Verb(o.Verb), Object: obj}, err
 	case "patch":
-		return o.patch(index, warnings)
+		return s.patchOf(ctx, index, o, warnings)
 	case "delete":
 		pre, err := preconditions(o.Preconditions)
 		if err != nil {
@@ -291,7 +318,7 @@ func (s *Server) applyFields(ctx context.Context, index int, o operation, warnin
 	if key.Name == "" {
 		return store.Op{}, errNameless
 	}
-	return store.Op{Verb: store.OpApply, Key: key, Change: inOperation(index, key, func(current *schema.Object) (*schema.Object, error) {
+	return store.Op{Verb: store.OpApply, Key: key, Change: s.inOperation(ctx, index, key, func(current *schema.Object) (*schema.Object, error) {
 		next, err := a.change(current)
 		if err == nil {
 			*warnings = a.warnings
@@ -300,9 +327,14 @@ func (s *Server) applyFields(ctx context.Context, index int, o operation, warnin
 	})}, nil
 }
 
-// inOperation returns change with errors that name its operation.
-func inOperation(index int, key schema.Key, change store.Change) store.Change {
+// inOperation returns change with errors that name its operation. It changes nothing
+// after ctx has ended.
+func (s *Server) inOperation(ctx context.Context, index int, key schema.Key, change store.Change) store.Change {
+	change = s.counted(change)
 	return func(current *schema.Object) (*schema.Object, error) {
+		if err := store.Overdue(ctx); err != nil {
+			return nil, err
+		}
 		next, err := change(current)
 		if err != nil {
 			return nil, atOperation(err, index, key)
@@ -359,7 +391,7 @@ func (s *Server) decodeObject(ctx context.Context, o operation, warnings *diag.L
 	return obj, nil
 }
 
-func (o operation) patch(index int, warnings *diag.List) (store.Op, error) {
+func (s *Server) patchOf(ctx context.Context, index int, o operation, warnings *diag.List) (store.Op, error) {
 	if err := o.checkNamed(); err != nil {
 		return store.Op{}, err
 	}
@@ -374,5 +406,5 @@ func (o operation) patch(index int, warnings *diag.List) (store.Op, error) {
 	if err != nil {
 		return store.Op{}, err
 	}
-	return store.Op{Verb: store.OpUpdate, Key: o.key(), Change: inOperation(index, o.key(), patcher.of(warnings))}, nil
+	return store.Op{Verb: store.OpUpdate, Key: o.key(), Change: s.inOperation(ctx, index, o.key(), patcher.of(warnings))}, nil
 }

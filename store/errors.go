@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -105,4 +106,14 @@ func AtIndex(err error, index int) error {
 	at := *e
 	at.Index = index
 	return &at
+}
+
+// Overdue returns nil while ctx lasts, and an error once it has ended. Call it before a
+// part of a write, when nothing has been written yet.
+func Overdue(ctx context.Context) error {
+	err := ctx.Err()
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &Error{Kind: context.DeadlineExceeded, Detail: "the request took too long; nothing was written"}
+	}
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/etcd/embedded"
@@ -60,6 +61,25 @@ func TestWithoutEtcd(t *testing.T) {
 	server.Restart()
 	if _, err := s.Get(t.Context(), made.Key(), store.ReadOptions{}); err != nil {
 		t.Errorf("get after the restart: %v", err)
+	}
+}
+
+// TestOverdueWrite checks that a write whose own work took all of its time does not
+// blame etcd.
+func TestOverdueWrite(t *testing.T) {
+	s := etcd.New(etcdtest.Start(t).Client(), etcd.DefaultPrefix, quiet)
+	made, err := s.Create(t.Context(), storetest.Rule(t, "default", "a", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = s.UpdateFunc(ctx, made.Key(), func(*schema.Object) (*schema.Object, error) {
+		<-ctx.Done()
+		return storetest.Rule(t, "default", "a", 2), nil
+	})
+	if errors.Is(err, store.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "took too long") {
+		t.Errorf("got %v", err)
 	}
 }
 

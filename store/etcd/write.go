@@ -112,6 +112,9 @@ func (s *Store) plan(ops []store.Op) (*write, error) {
 
 // ask reads the present state.
 func (s *Store) ask(ctx context.Context, w *write) error {
+	if err := store.Overdue(ctx); err != nil {
+		return err
+	}
 	resp, err := s.client.Txn(ctx).Then(w.reads()...).Commit()
 	if err != nil {
 		return translate(w.operation(), err, w.name())
@@ -233,8 +236,8 @@ func (w *write) changes() bool {
 // nor an error, the state was another one, and w now has the present state.
 func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) {
 	conditions, changes := w.conditions(), append(w.puts(), s.keys.tick())
-	if err := ctx.Err(); err != nil {
-		return nil, translate(w.operation(), err, w.name()) // Nothing was sent.
+	if err := store.Overdue(ctx); err != nil {
+		return nil, err
 	}
 	for i, key := range w.keys {
 		if w.next[i] != nil && !w.idle(i) {

@@ -22,28 +22,47 @@ type Version struct {
 // beforeFirstApply is Kubernetes's owner of fields whose writer is not known.
 const beforeFirstApply = "before-first-apply"
 
-// Since returns the object with the owners that it would have if they had always
-// been tracked, as far as its past is known. The oldest version comes first in
-// past.
-func Since(past []Version, current *schema.Object) (*schema.Object, error) {
-	if len(current.Meta.ManagedFields) > 0 {
-		return current, nil
-	}
-	var owners []metav1.ManagedFieldsEntry
-	var before *schema.Object
-	for _, v := range append(past, Version{Object: current}) {
-		var err error
+// Past is what the known versions of an object say about the owners of its fields.
+// The zero Past is that of an object without known versions.
+type Past struct {
+	owners []metav1.ManagedFieldsEntry
+	before *schema.Object // the newest version
+	err    error
+}
+
+// Follow returns the past of an object with these versions, the oldest first. It does
+// not keep them.
+func Follow(versions []Version) Past {
+	var p Past
+	for _, v := range versions {
 		if v.Object == nil {
-			owners, before = nil, nil
+			p = Past{}
 			continue
 		}
-		if v.Object.Revision() > current.Revision() {
-			break // It has changed since.
+		owners, err := followed(p.owners, p.before, v)
+		if err != nil {
+			return Past{err: err}
 		}
-		if owners, err = followed(owners, before, v); err != nil {
-			return nil, err
-		}
-		before = v.Object
+		p = Past{owners: owners, before: v.Object}
+	}
+	return p
+}
+
+// Since returns the object with the owners that it would have if they had always
+// been tracked, as far as its past is known. Nothing is known of an object that is
+// older than its past.
+func Since(past Past, current *schema.Object) (*schema.Object, error) {
+	switch {
+	case len(current.Meta.ManagedFields) > 0:
+		return current, nil
+	case past.err != nil:
+		return nil, past.err
+	case past.before != nil && past.before.Revision() > current.Revision():
+		past = Past{}
+	}
+	owners, err := followed(past.owners, past.before, Version{Object: current})
+	if err != nil {
+		return nil, err
 	}
 	meta := current.Meta
 	meta.ManagedFields = owners

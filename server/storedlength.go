@@ -1,0 +1,56 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// maxStored bounds the stored objects that a transaction changes or deletes, in bytes.
+// The server holds their states before and after it at the same time.
+const maxStored = 2 * maxTransaction
+
+// awaitStored returns the length of the stored objects of a transaction, in bytes. It
+// refuses too many bytes. If a small body changes a large object, it waits for a turn.
+func (s *Server) awaitStored(r *http.Request, t *transaction) (length int, err error) {
+	ctx, large := r.Context(), false
+	for _, o := range t.Operations {
+		if err := store.Overdue(ctx); err != nil {
+			return 0, err
+		}
+		current, err := s.opts.Reads.Get(ctx, o.target(), store.ReadOptions{AtLeast: store.Any})
+		if err != nil {
+			continue // The operation reports what is wrong.
+		}
+		large = large || current.Large() && o.Verb != string(store.OpDelete)
+		if length += len(current.JSON()); length > maxStored {
+			return 0, &store.Error{Kind: store.ErrTooLarge, Detail: fmt.Sprintf(
+				"the stored objects of the transaction have more than %d bytes: send it in several transactions", maxStored)}
+		}
+	}
+	if large && bodyLength(r) <= schema.LargeText {
+		err = s.awaitLong(ctx)
+	}
+	return length, err
+}
+
+// target returns the object of an operation, as far as it can be read without decoding
+// the whole object.
+func (o operation) target() schema.Key {
+	if o.Object == nil {
+		return o.key()
+	}
+	var head struct {
+		Kind     string
+		Metadata struct{ Namespace, Name string }
+	}
+	_ = json.Unmarshal(o.Object, &head)
+	key := schema.Key{Kind: head.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name}
+	if key.Namespace == "" {
+		key.Namespace = schema.DefaultNamespace
+	}
+	return key
+}
