@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -40,12 +41,27 @@ const (
 // finds no room waits in line until there is room or its deadline passes. Reads and
 // discovery do not use it: they send what is in memory already, or convert it piece
 // by piece.
-type writeMemory struct{ bodies, decoding *admission.Lines }
+type writeMemory struct {
+	smallBodies, largeBodies *admission.Bodies
+	decoding                 *admission.Lines
+}
 
 // newWriteMemory returns lines for decoding with lineBytes bytes each.
 func newWriteMemory(lineBytes int64) *writeMemory {
 	lineBytes = max(lineBytes, minLine)
-	return &writeMemory{admission.NewLines(smallBody, lineBytes/bodiesFactor), admission.NewLines(smallBody*decodeFactor, lineBytes)}
+	return &writeMemory{
+		admission.NewBodies(lineBytes / bodiesFactor), admission.NewBodies(lineBytes / bodiesFactor),
+		admission.NewLines(smallBody*decodeFactor, lineBytes),
+	}
+}
+
+// bodies returns the memory for a body of that length, or less than 0 for an unknown
+// one.
+func (m *writeMemory) bodies(length int64) *admission.Bodies {
+	if length >= 0 && length <= smallBody {
+		return m.smallBodies
+	}
+	return m.largeBodies
 }
 
 // wholeBody is a body that has been read completely.
@@ -58,7 +74,7 @@ func (*wholeBody) Close() error { return nil }
 
 // admitted admits a write when there is memory for its body and then for decoding
 // it. It reads the body before it asks for the memory for decoding, so a slow
-// client holds up only the bytes of its own body.
+// client holds up only the bytes of its own body that have arrived.
 func (k *resource) admitted(h handler) handler { return k.admittedFor(0, h) }
 
 // admittedFor is admitted for a write that takes at least least bytes of memory.
@@ -73,25 +89,23 @@ func (k *resource) admittedFor(least int64, h handler) handler {
 	})
 }
 
-// withBody reads the body of a write, of at most limit bytes, when there is memory for
-// it. The handler must ask for the memory for decoding it.
+// withBody reads the body of a write, of at most limit bytes, as far as there is memory
+// for it. The handler must ask for the memory for decoding it.
 func (k *resource) withBody(limit int64, h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		expected := r.ContentLength
-		if expected > limit {
+		if r.ContentLength > limit {
 			return errTooLarge(limit)
 		}
-		if expected < 0 {
-			expected = limit
-		}
-		releaseBody, err := enter(r.Context(), k.writeMemory.bodies, expected)
+		memory := k.writeMemory.bodies(r.ContentLength).Begin(func() {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+		})
+		defer memory.Leave()
+		text, err := readAll(w, r, limit, memory)
 		if err != nil {
 			return err
 		}
-		defer releaseBody()
-		text, err := readAll(w, r, limit)
-		if err != nil {
-			return err
+		if !memory.Arrived() {
+			return notArrived(memory, nil)
 		}
 		r.Body = &wholeBody{bytes.NewReader(text), text}
 		return h(w, r.WithContext(store.WithAuthor(r.Context(), authorOf(r))))
@@ -135,21 +149,58 @@ func (k *resource) storedLength(r *http.Request) int {
 func enter(ctx context.Context, line *admission.Lines, bytes int64) (release func(), err error) {
 	release, err = line.Enter(ctx, bytes)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		return nil, apierrors.NewTooManyRequests("the server is at the limit of what it decodes at a time; nothing was changed, try again", 1)
+		return nil, errNoMemory()
 	}
 	return release, err
 }
 
-// readAll reads a body of at most limit bytes.
-func readAll(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	text := make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead)
-	buf := bytes.NewBuffer(text)
-	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, errTooLarge(limit)
+func errNoMemory() error {
+	return apierrors.NewTooManyRequests("the server is at the limit of what it decodes at a time; nothing was changed, try again", 1)
+}
+
+// firstStep is the memory that a body takes before any of it has arrived, in bytes. All
+// connections together find room for it.
+const firstStep = 512
+
+// readAll reads a body of at most limit bytes. Its memory doubles as it arrives.
+func readAll(w http.ResponseWriter, r *http.Request, limit int64, memory *admission.Body) ([]byte, error) {
+	most := limit + 1
+	if r.ContentLength >= 0 {
+		most = r.ContentLength + 1 // The last byte is for reading the end.
 	}
-	if err != nil {
-		return nil, wire.BadRequest("read body: %v", err)
+	body := http.MaxBytesReader(w, r.Body, limit)
+	var text []byte
+	for {
+		if len(text) == cap(text) {
+			more := min(max(int64(cap(text)), firstStep), most-int64(cap(text)))
+			if err := memory.Grow(r.Context(), more); err != nil {
+				return nil, notArrived(memory, err)
+			}
+			text = append(make([]byte, 0, int64(cap(text))+more), text...)
+		}
+		n, err := body.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		if errors.Is(err, io.EOF) {
+			return text, nil
+		}
+		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+			return nil, errTooLarge(limit)
+		}
+		if err != nil {
+			return nil, notArrived(memory, err)
+		}
 	}
-	return buf.Bytes(), nil
+}
+
+// notArrived returns the error for a body that did not arrive.
+func notArrived(memory *admission.Body, err error) error {
+	switch {
+	case memory.Cut():
+		return apierrors.NewTooManyRequests("the body arrives too slowly while others need its memory; nothing was changed, try again", 1)
+	case errors.Is(err, context.DeadlineExceeded):
+		return errNoMemory()
+	case errors.Is(err, context.Canceled):
+		return err
+	}
+	return wire.BadRequest("read body: %v", err)
 }

@@ -1,13 +1,12 @@
 package server_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/textproto"
 	"strings"
 	"testing"
 	"time"
@@ -84,36 +83,70 @@ func TestLargeWritesWaitInLine(t *testing.T) {
 	w.want(http.StatusCreated, "POST", rulesPath, rule("later", 100, "annotations:", "  payload: "+strings.Repeat("x", 200<<10)), asYAML)
 }
 
-// TestSlowBodiesHoldUpNobodySmall checks that clients which announce large bodies
-// and send nothing only fill the line for large bodies.
-func TestSlowBodiesHoldUpNobodySmall(t *testing.T) {
-	w := start(t, func(o *server.Options) { o.RequestTimeout = time.Second })
-	const many = 100 // more than there is room for
-	statuses := make(chan string, many)
-	for range many {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/yaml\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
-			rulesPath, schema.MaxTextBytes)
-		go func() {
-			status, err := textproto.NewReader(bufio.NewReader(conn)).ReadLine()
-			if err != nil {
-				t.Error(err)
+// TestSlowBodiesHoldUpNobody checks that clients which announce large bodies and send
+// nothing, or all but the end, hold up no honest write, be it small, large or slow.
+func TestSlowBodiesHoldUpNobody(t *testing.T) {
+	outside.Slow(t)
+	for what, send := range map[string]struct{ clients, announced, sent int }{
+		"nothing of large bodies":    {100, 8 << 20, 0},
+		"nothing of small bodies":    {3000, 16 << 10, 0},
+		"most of large bodies":       {6, 8 << 20, 7 << 20},
+		"most of one-object bodies":  {60, schema.MaxTextBytes, 900 << 10},
+		"most of bodies in one step": {60, schema.MaxTextBytes, 640 << 10},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w, addr, _ := serve(t, plenty)
+			slow := make(chan answer, 1)
+			go func() { slow <- w.sendSlowly("slow") }()
+			for range send.clients {
+				conn, err := net.Dial("tcp", addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { conn.Close() })
+				fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", transactions, send.announced)
+				go func() { _, _ = conn.Write([]byte(strings.Repeat(" ", send.sent))) }()
 			}
-			statuses <- status
-		}()
+			time.Sleep(300 * time.Millisecond)
+			begin := time.Now()
+			for i := range 10 {
+				w.want(http.StatusCreated, "POST", rulesPath, largeRule(fmt.Sprintf("large-%d", i)), asYAML)
+				w.create(fmt.Sprintf("small-%d", i))
+			}
+			if took := time.Since(begin); took > 5*time.Second {
+				t.Errorf("honest writes took %v", took)
+			}
+			if got := <-slow; got.StatusCode != http.StatusCreated {
+				t.Errorf("the slow one got %d: %s", got.StatusCode, got.text)
+			}
+		})
 	}
-	got := map[string]int{}
-	for range many {
-		got[<-statuses]++
+}
+
+// sendSlowly creates a large object with a body that arrives at 64 KiB a second.
+func (w *world) sendSlowly(name string) answer {
+	text := largeRule(name)
+	from, to := io.Pipe()
+	go func() {
+		defer to.Close()
+		for at := 0; at < len(text); at += 16 << 10 {
+			_, _ = to.Write([]byte(text[at:min(at+16<<10, len(text))]))
+			time.Sleep(time.Second / 4)
+		}
+	}()
+	r, err := http.NewRequestWithContext(w.Context(), "POST", w.url+rulesPath, from)
+	if err != nil {
+		return answer{text: err.Error(), Response: &http.Response{}}
 	}
-	if len(got) != 2 || got["HTTP/1.1 100 Continue"] == 0 || got["HTTP/1.1 429 Too Many Requests"] == 0 {
-		t.Fatalf("large bodies were answered %v, want some 100 and some 429", got)
+	r.ContentLength = int64(len(text))
+	r.Header.Set("Content-Type", "application/yaml")
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return answer{text: err.Error(), Response: &http.Response{}}
 	}
-	w.create("small")
+	defer got.Body.Close()
+	all, _ := io.ReadAll(got.Body)
+	return answer{got, string(all)}
 }
 
 // pieces counts the writes of an answer.
