@@ -123,13 +123,16 @@ func (s *Server) enterDecoding(r *http.Request, stored int, least int64) (releas
 // as for a Kubernetes API server.
 const userHeader = "X-Remote-User"
 
+// mostAuthor bounds the names of an author, in bytes. Each record of a history has them.
+const mostAuthor = 256
+
 // authorOf returns the sender of a write as the request states it, unverified.
 func authorOf(r *http.Request) store.Author {
 	program := queryOf(r).Get("fieldManager")
 	if program == "" {
 		program, _, _ = strings.Cut(r.UserAgent(), " ")
 	}
-	return store.Author{User: r.Header.Get(userHeader), Program: program}
+	return store.Author{User: wire.Short(r.Header.Get(userHeader), mostAuthor), Program: wire.Short(program, mostAuthor)}
 }
 
 // storedLength returns the length of the stored object that a PATCH or a PUT changes,

@@ -75,8 +75,8 @@ func (s *Server) logFailure(r *http.Request, status *metav1.Status, err error) {
 		level = slog.LevelError
 	}
 	s.opts.Log.LogAttrs(r.Context(), level, "request failed",
-		slog.String("method", r.Method), slog.String("path", r.URL.Path),
-		slog.Int("status", int(status.Code)), slog.Any("error", store.Logged(err)),
+		slog.String("method", wire.Short(r.Method, mostLogged)), slog.String("path", wire.Short(r.URL.Path, mostLogged)),
+		slog.Int("status", int(status.Code)), slog.String("error", wire.Short(store.Logged(err).String(), 4*mostLogged)),
 		slog.String("id", requestID(r)))
 }
 

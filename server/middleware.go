@@ -87,13 +87,16 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	})
 }
 
+// mostLogged bounds each text of a request in a line of the log, in bytes.
+const mostLogged = 1 << 10
+
 func (s *Server) logRequest(r *http.Request, code, bytes int, took time.Duration) {
 	level := logLevel(r, code)
 	if !s.opts.Log.Enabled(r.Context(), level) {
 		return // Polls skip the cost of a line that is not logged.
 	}
 	s.opts.Log.LogAttrs(r.Context(), level, "request",
-		slog.String("method", r.Method), slog.String("path", logged(r)),
+		slog.String("method", wire.Short(r.Method, mostLogged)), slog.String("path", wire.Short(logged(r), mostLogged)),
 		slog.Int("status", code), slog.Int("bytes", bytes),
 		slog.Duration("took", took), slog.String("id", requestID(r)))
 }
@@ -142,7 +145,7 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 			if v == http.ErrAbortHandler {
 				panic(v)
 			}
-			s.opts.Log.ErrorContext(r.Context(), "panic in a handler", "panic", v, "id", requestID(r), "stack", string(debug.Stack()))
+			s.opts.Log.ErrorContext(r.Context(), "panic in a handler", "panic", wire.Short(fmt.Sprint(v), mostLogged), "id", requestID(r), "stack", string(debug.Stack()))
 			if answered(w) {
 				panic(http.ErrAbortHandler)
 			}

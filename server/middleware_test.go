@@ -1,15 +1,21 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/memory"
@@ -32,6 +38,46 @@ func TestRequestID(t *testing.T) {
 			t.Errorf("%q is answered with %q, want the client's own: %v", given, got, taken)
 		}
 	}
+}
+
+// TestLogIsBounded checks that no request makes a line of the log longer than a few
+// KiB, nor a record of a history, and that the cut is shown.
+func TestLogIsBounded(t *testing.T) {
+	var log bytes.Buffer
+	mem := memory.New()
+	h := server.New(server.Options{
+		Store: refusing{store.Strict(mem)}, Reads: mem, Discovery: discovery.New(discovery.Options{Source: nothing{}}),
+		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), RequestTimeout: time.Second,
+	}).Handler()
+	long := strings.Repeat("a", 50<<10)
+	for _, send := range []struct{ method, path string }{
+		{"GET", "/" + long}, {"GET", "/healthz?" + long}, {"GET", rulesPath + "?labelSelector=" + long}, {long, "/"},
+		{"POST", rulesPath + "?fieldManager=" + long}, {"GET", "/v1/registration/" + long}, {"GET", "/apis/registry.istio.io/v1/proxies/" + long + "/config/all"},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), send.method, send.path, strings.NewReader(rule("a", 1)))
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", "application/yaml")
+		for _, name := range []string{"User-Agent", "X-Remote-User", "Referer", "X-Request-Id", "Accept"} {
+			r.Header.Set(name, long)
+		}
+		log.Reset()
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		for line := range strings.Lines(log.String()) {
+			if len(line) > 8<<10 {
+				t.Errorf("%.10s %.60s: a line of %d bytes: %.300s", send.method, send.path, len(line), line)
+			}
+		}
+		if !strings.Contains(log.String(), "more bytes") {
+			t.Errorf("%.10s %.60s: the log does not say that it is cut: %.300s", send.method, send.path, log.String())
+		}
+	}
+}
+
+// refusing is a store whose creates fail and repeat who the author is.
+type refusing struct{ store.Interface }
+
+func (refusing) Create(ctx context.Context, _ *schema.Object) (*schema.Object, error) {
+	return nil, fmt.Errorf("refused to %v", store.AuthorOf(ctx))
 }
 
 // TestHead sends HEAD for everything that has GET.

@@ -102,7 +102,7 @@ func (s *Server) saidElsewhere(w http.ResponseWriter, r *http.Request, node stri
 	defer cancel()
 	var said json.RawMessage
 	if _, err := replica.Ask(ctx, at, []string{r.URL.EscapedPath()}, queryOf(r), "", &said); err != nil {
-		s.opts.Log.Warn("a replica does not tell what its proxy is told", "replica", at.Name, "url", at.URL, "node", node, "error", err)
+		s.opts.Log.Warn("a replica does not tell what its proxy is told", "replica", at.Name, "url", at.URL, "node", wire.Short(node, mostLogged), "error", wire.Short(err.Error(), mostLogged))
 		addWarning(w, fmt.Sprintf("the proxy is connected to replica %s, which does not answer: this is what another one would be told that calls itself so and says no more", at.Name))
 		return nil
 	}

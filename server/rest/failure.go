@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -22,7 +23,8 @@ func (d discoveryErrors) write(w http.ResponseWriter, r *http.Request, err error
 	if status == http.StatusRequestEntityTooLarge {
 		err = fmt.Errorf("a poll must not be larger than %d bytes", maxPoll)
 	}
-	d.log.DebugContext(r.Context(), "discovery refused", "path", r.URL.Path, "status", status, "err", store.Logged(err))
+	d.log.DebugContext(r.Context(), "discovery refused",
+		"path", wire.Short(r.URL.Path, mostLogged), "status", status, "err", wire.Short(store.Logged(err).String(), mostLogged))
 	if errors.Is(err, discovery.ErrOverBudget) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(overBudgetRetry.Seconds())))
 	}
@@ -32,6 +34,9 @@ func (d discoveryErrors) write(w http.ResponseWriter, r *http.Request, err error
 	}
 	http.Error(w, text, status)
 }
+
+// mostLogged bounds each text of a request in a line of the log, in bytes.
+const mostLogged = 1 << 10
 
 // overBudgetRetry is the Retry-After for a proxy that was refused for lack of room.
 const overBudgetRetry = 30 * time.Second

@@ -1,0 +1,18 @@
+package wire
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// Short returns a text of a request as it is logged or kept: of a longer text the first
+// most bytes, and how many more there were.
+func Short(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return fmt.Sprintf("%s… (%d more bytes)", text[:most], len(text)-most)
+}
