@@ -21,7 +21,7 @@ func (s *Server) compressed(h handler) handler {
 		if !isRead(r) {
 			return h(w, r) // A write that is done must not be answered with 429.
 		}
-		answer := &answerWriter{w, s.pacer, r.Context()}
+		answer := &answerWriter{ResponseWriter: w, pacer: s.pacer, ctx: r.Context()}
 		w = answer
 		w.Header().Add("Vary", "Accept-Encoding")
 		if r.Method == http.MethodHead || !takesGzip(r) {
@@ -58,6 +58,7 @@ type compressor struct {
 	code   int
 	held   []byte
 	gz     *gzip.Writer // set once the answer is known to be large
+	stand  func()       // gives up the seat; set with gz
 	out    bytes.Buffer // output of gz
 	sent   bool         // whether the head was sent
 	failed error        // why the answer is incomplete
@@ -97,10 +98,12 @@ func (c *compressor) Write(p []byte) (int, error) {
 // uncompressed answer. If too many answers are being encoded, this one is sent
 // uncompressed.
 func (c *compressor) begin() {
-	if !c.answer.sit() {
+	stand, ok := c.answer.sit()
+	if !ok {
 		c.plain()
 		return
 	}
+	c.stand = stand
 	c.Header().Del("Content-Length")
 	c.asGzip()
 	c.gz = gzipWriters.Get().(*gzip.Writer)
@@ -154,7 +157,7 @@ func (c *compressor) release() {
 	if c.gz != nil {
 		c.gz.Reset(nil) // The pool must not keep the connection.
 		gzipWriters.Put(c.gz)
-		c.answer.seats.Release(1)
+		c.stand()
 	}
 }
 

@@ -90,6 +90,7 @@ func (k *resource) history(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer done()
+	defer k.largeReads.unread.add(pacedBy(w))()
 	return writeText(w, http.StatusOK, f, body)
 }
 
@@ -132,6 +133,7 @@ func (k *resource) atRevision(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer done()
+	defer k.largeReads.unread.add(pacedBy(w))()
 	return writeText(w, http.StatusOK, f, obj.JSON())
 }
 
@@ -206,6 +208,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer done()
+	defer s.largeReads.unread.add(pacedBy(w))()
 	return writeText(w, http.StatusOK, f, body)
 }
 

@@ -31,6 +31,7 @@ const (
 type largeReads struct {
 	unknown, large *admission.Room
 	turns          *admission.Long
+	unread         unread // answers that have a part of large
 
 	mu    sync.Mutex
 	known map[string]struct{} // names of reads that were large
@@ -75,7 +76,9 @@ func (l *largeReads) readUnknown(ctx context.Context, read func(context.Context)
 func (l *largeReads) readLarge(ctx context.Context, read func(context.Context) (int, error)) (done func(), err error) {
 	within, cancel := context.WithTimeout(ctx, longPatience)
 	defer cancel()
+	stop := l.unread.whileWaiting()
 	share, err := l.large.Enter(within, readWeight)
+	stop()
 	if err != nil {
 		return nil, errManyReads(ctx, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -20,28 +21,49 @@ const (
 	mostEncoded = 24
 	// gzipPatience is how long an answer waits to be compressed.
 	gzipPatience = 5 * time.Second
+	// cutPatience is how long an answer waits for the seat of one that was cut.
+	cutPatience = 3 * time.Second
 )
 
 // pacer shares the time for compressing large answers, and for encoding them as
 // YAML or tables. Answers are encoded piece by piece, each piece in its turn. While
 // a client reads a piece, others have the turn.
 type pacer struct {
-	turns *admission.Long
-	seats *semaphore.Weighted
+	turns  *admission.Long
+	seats  *semaphore.Weighted
+	seated unread
 }
 
 func newPacer(turns *admission.Long) *pacer {
-	return &pacer{turns, semaphore.NewWeighted(mostEncoded)}
+	return &pacer{turns: turns, seats: semaphore.NewWeighted(mostEncoded)}
+}
+
+// seat takes a seat for an answer, nil for none. If none is free, an answer that its
+// client does not read gives up its seat.
+func (p *pacer) seat(a *answerWriter) (leave func(), ok bool) {
+	if !p.seats.TryAcquire(1) {
+		if !p.seated.cut() {
+			return nil, false
+		}
+		within, cancel := context.WithTimeout(context.Background(), cutPatience)
+		defer cancel()
+		if p.seats.Acquire(within, 1) != nil {
+			return nil, false
+		}
+	}
+	remove := p.seated.add(a)
+	return func() { remove(); p.seats.Release(1) }, true
 }
 
 // turnOfList waits for the turn to compress a list for many clients.
 func (p *pacer) turnOfList() (leave func(), err error) {
 	within, cancel := context.WithTimeout(context.Background(), longPatience)
 	defer cancel()
-	if !p.seats.TryAcquire(1) {
+	stand, ok := p.seat(nil)
+	if !ok {
 		return nil, admission.ErrCrowded
 	}
-	defer p.seats.Release(1)
+	defer stand()
 	return p.turns.Enter(within)
 }
 
@@ -49,7 +71,8 @@ func (p *pacer) turnOfList() (leave func(), err error) {
 type answerWriter struct {
 	http.ResponseWriter
 	*pacer
-	ctx context.Context
+	ctx     context.Context
+	writing atomic.Int64 // when the present write began, in Unix nanoseconds; 0 for none
 }
 
 // pacedBy returns the answerWriter of an answer, or nil if the answer is not paced.
@@ -65,30 +88,32 @@ func pacedBy(w http.ResponseWriter) *answerWriter {
 
 // sit takes a seat for an answer in gzip and waits for a first turn. If it returns
 // false, the answer is sent uncompressed.
-func (a *answerWriter) sit() bool {
-	if !a.seats.TryAcquire(1) {
-		return false
+func (a *answerWriter) sit() (stand func(), ok bool) {
+	stand, ok = a.seat(a)
+	if !ok {
+		return nil, false
 	}
 	within, cancel := context.WithTimeout(a.ctx, gzipPatience)
 	defer cancel()
 	leave, err := a.turns.Enter(within)
 	if err != nil {
-		a.seats.Release(1)
-		return false
+		stand()
+		return nil, false
 	}
 	leave()
-	return true
+	return stand, true
 }
 
 // paced calls encode with a writer for a large answer. encode holds a turn except
 // while it writes. If too many answers are being encoded already, paced returns an
 // error for a Status.
 func (a *answerWriter) paced(w http.ResponseWriter, encode func(http.ResponseWriter) error) error {
-	if !a.seats.TryAcquire(1) {
+	stand, ok := a.seat(a)
+	if !ok {
 		w.Header().Del("ETag") // It is the tag of another answer.
 		return errManyReads(a.ctx, admission.ErrCrowded)
 	}
-	defer a.seats.Release(1)
+	defer stand()
 	within, cancel := context.WithTimeout(a.ctx, longPatience)
 	defer cancel()
 	leave, err := a.turns.Enter(within)

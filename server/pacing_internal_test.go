@@ -16,10 +16,10 @@ import (
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
-// unread is a client that takes a minute to read each piece of an answer.
-type unread struct{ *httptest.ResponseRecorder }
+// idle is a client that takes a minute to read each piece of an answer.
+type idle struct{ *httptest.ResponseRecorder }
 
-func (u unread) Write(p []byte) (int, error) {
+func (u idle) Write(p []byte) (int, error) {
 	time.Sleep(time.Minute)
 	return len(p), nil
 }
@@ -57,7 +57,7 @@ func TestEncodingLeavesAProcessor(t *testing.T) {
 			}
 			var all sync.WaitGroup
 			for range mostEncoded - 2 {
-				all.Go(func() { ask(unread{httptest.NewRecorder()}) })
+				all.Go(func() { ask(idle{httptest.NewRecorder()}) })
 			}
 			time.Sleep(10 * time.Second)
 			begin := time.Now()
@@ -66,7 +66,7 @@ func TestEncodingLeavesAProcessor(t *testing.T) {
 				t.Errorf("beside clients that do not read it was answered %d after %v", quick.Code, time.Since(begin))
 			}
 			for range 10 {
-				all.Go(func() { ask(unread{httptest.NewRecorder()}) })
+				all.Go(func() { ask(idle{httptest.NewRecorder()}) })
 			}
 			all.Wait()
 			if most.Load() != 1 || refused.Load() == 0 {

@@ -55,6 +55,7 @@
 //
 //	crossorigin.go                protection from web pages in a browser
 //	largereads.go, pacing.go      turns of large reads, and of encoding large answers
+//	unread.go                     answers that clients do not read
 //	admission.go, longwork.go     memory of writes, turns of large objects
 //	storedlength.go               length of the stored objects of a transaction
 //	outline.go                    nesting and length of a body before it is decoded

@@ -1,0 +1,76 @@
+package server_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// storeRandom stores objects that gzip cannot shorten much.
+func (w *world) storeRandom(n int) {
+	w.Helper()
+	for i := range n {
+		payload := make([]byte, 120<<10)
+		_, _ = rand.Read(payload)
+		obj, problems := schema.Decode([]byte(rule(fmt.Sprintf("random-%d", i), 1, "annotations:", "  payload: "+hex.EncodeToString(payload))), schema.Options{Namespace: "default"})
+		if obj == nil {
+			w.Fatal(problems)
+		}
+		if _, err := w.store.Create(w.Context(), obj); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// TestClientsThatDoNotReadGiveWay checks that clients which ask for large answers and
+// do not read them hold up other large answers only for some seconds.
+func TestClientsThatDoNotReadGiveWay(t *testing.T) {
+	outside.Slow(t)
+	for what, ask := range map[string]struct {
+		path, accept, coding string
+		objects              int
+	}{
+		"YAML":    {rulesPath, "application/yaml", "identity", 60},
+		"gzip":    {rulesPath, "application/json", "gzip", 60},
+		"changes": {changes + "?since=1&limit=1000", "application/json", "identity", 60},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w, addr, _ := serve(t, plenty)
+			w.storeRandom(ask.objects)
+			for range 26 {
+				conn, err := net.Dial("tcp", addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { conn.Close() })
+				_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+				fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: %s\r\nAccept-Encoding: %s\r\n\r\n", ask.path, ask.accept, ask.coding)
+			}
+			time.Sleep(7 * time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			defer cancel()
+			r, err := http.NewRequestWithContext(ctx, "GET", w.url+ask.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept", ask.accept)
+			r.Header.Set("Accept-Encoding", ask.coding)
+			got, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer got.Body.Close()
+			if coding := got.Header.Get("Content-Encoding"); got.StatusCode != http.StatusOK || (coding == "gzip") != (ask.coding == "gzip") {
+				t.Errorf("an honest client was answered %d in %q", got.StatusCode, coding)
+			}
+		})
+	}
+}
