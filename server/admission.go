@@ -44,14 +44,15 @@ const (
 type writeMemory struct {
 	smallBodies, largeBodies *admission.Bodies
 	decoding                 *admission.Lines
+	unread                   unread // answers of writes, which keep their memory until they are read
 }
 
 // newWriteMemory returns lines for decoding with lineBytes bytes each.
 func newWriteMemory(lineBytes int64) *writeMemory {
 	lineBytes = max(lineBytes, minLine)
 	return &writeMemory{
-		admission.NewBodies(lineBytes / bodiesFactor), admission.NewBodies(lineBytes / bodiesFactor),
-		admission.NewLines(smallBody*decodeFactor, lineBytes),
+		smallBodies: admission.NewBodies(lineBytes / bodiesFactor), largeBodies: admission.NewBodies(lineBytes / bodiesFactor),
+		decoding: admission.NewLines(smallBody*decodeFactor, lineBytes),
 	}
 }
 
@@ -108,15 +109,20 @@ func (k *resource) withBody(limit int64, h handler) handler {
 			return notArrived(memory, nil)
 		}
 		r.Body = &wholeBody{bytes.NewReader(text), text}
-		return h(w, r.WithContext(store.WithAuthor(r.Context(), authorOf(r))))
+		answer := &timedWriter{ResponseWriter: w}
+		defer k.writeMemory.unread.add(answer)()
+		return h(answer, r.WithContext(store.WithAuthor(r.Context(), authorOf(r))))
 	}
 }
 
 // enterDecoding waits for the memory to decode a body and the stored objects that it
 // changes, whose length in bytes is given. A write takes at least least bytes.
 func (s *Server) enterDecoding(r *http.Request, stored int, least int64) (release func(), err error) {
-	work := int64(bodyLength(r)+stored) * decodeFactor
-	return enter(r.Context(), s.writeMemory.decoding, max(work, least))
+	work := max(int64(bodyLength(r)+stored)*decodeFactor, least)
+	if work > smallBody*decodeFactor {
+		defer s.writeMemory.unread.whileWaiting()()
+	}
+	return enter(r.Context(), s.writeMemory.decoding, work)
 }
 
 // userHeader is the header in which a proxy in front of the server names the user,

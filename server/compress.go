@@ -21,7 +21,7 @@ func (s *Server) compressed(h handler) handler {
 		if !isRead(r) {
 			return h(w, r) // A write that is done must not be answered with 429.
 		}
-		answer := &answerWriter{ResponseWriter: w, pacer: s.pacer, ctx: r.Context()}
+		answer := &answerWriter{&timedWriter{ResponseWriter: w}, s.pacer, r.Context()}
 		w = answer
 		w.Header().Add("Vary", "Accept-Encoding")
 		if r.Method == http.MethodHead || !takesGzip(r) {

@@ -90,7 +90,7 @@ func (k *resource) history(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer done()
-	defer k.largeReads.unread.add(pacedBy(w))()
+	defer k.largeReads.unread.addPaced(w)()
 	return writeText(w, http.StatusOK, f, body)
 }
 
@@ -133,7 +133,7 @@ func (k *resource) atRevision(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer done()
-	defer k.largeReads.unread.add(pacedBy(w))()
+	defer k.largeReads.unread.addPaced(w)()
 	return writeText(w, http.StatusOK, f, obj.JSON())
 }
 
@@ -208,7 +208,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer done()
-	defer s.largeReads.unread.add(pacedBy(w))()
+	defer s.largeReads.unread.addPaced(w)()
 	return writeText(w, http.StatusOK, f, body)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -51,7 +50,10 @@ func (p *pacer) seat(a *answerWriter) (leave func(), ok bool) {
 			return nil, false
 		}
 	}
-	remove := p.seated.add(a)
+	if a == nil {
+		return func() { p.seats.Release(1) }, true
+	}
+	remove := p.seated.add(a.timedWriter)
 	return func() { remove(); p.seats.Release(1) }, true
 }
 
@@ -69,10 +71,9 @@ func (p *pacer) turnOfList() (leave func(), err error) {
 
 // answerWriter is the writer of one answer, with the pacer for its encoding.
 type answerWriter struct {
-	http.ResponseWriter
+	*timedWriter
 	*pacer
-	ctx     context.Context
-	writing atomic.Int64 // when the present write began, in Unix nanoseconds; 0 for none
+	ctx context.Context
 }
 
 // pacedBy returns the answerWriter of an answer, or nil if the answer is not paced.

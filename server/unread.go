@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,19 +19,15 @@ const (
 // them. The zero value is ready. It is safe for concurrent use.
 type unread struct {
 	mu sync.Mutex
-	of map[*answerWriter]struct{}
+	of map[*timedWriter]struct{}
 }
 
-// add adds an answer. The caller must remove it before its handler returns. A nil
-// answer is not added.
-func (u *unread) add(a *answerWriter) (remove func()) {
-	if a == nil {
-		return func() {}
-	}
+// add adds an answer. The caller must remove it before its handler returns.
+func (u *unread) add(a *timedWriter) (remove func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.of == nil {
-		u.of = map[*answerWriter]struct{}{}
+		u.of = map[*timedWriter]struct{}{}
 	}
 	u.of[a] = struct{}{}
 	return func() {
@@ -45,7 +42,7 @@ func (u *unread) add(a *answerWriter) (remove func()) {
 func (u *unread) cut() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	var slowest *answerWriter
+	var slowest *timedWriter
 	longest := unreadPatience
 	for a := range u.of {
 		if waited := a.waited(); waited > longest {
@@ -56,7 +53,15 @@ func (u *unread) cut() bool {
 		return false
 	}
 	delete(u.of, slowest)
-	return http.NewResponseController(slowest.ResponseWriter).SetWriteDeadline(time.Now()) == nil
+	return http.NewResponseController(slowest).SetWriteDeadline(time.Now()) == nil
+}
+
+// addPaced adds an answer that is paced, if w is one.
+func (u *unread) addPaced(w http.ResponseWriter) (remove func()) {
+	if by := pacedBy(w); by != nil {
+		return u.add(by.timedWriter)
+	}
+	return func() {}
 }
 
 // whileWaiting cuts answers every second until stop is called.
@@ -77,22 +82,31 @@ func (u *unread) whileWaiting() (stop func()) {
 	return func() { close(ended) }
 }
 
-// waited returns how long the present write of an answer has taken.
-func (a *answerWriter) waited() time.Duration {
-	began := a.writing.Load()
+// timedWriter notes how long the client takes for each piece of an answer.
+type timedWriter struct {
+	http.ResponseWriter
+	writing atomic.Int64 // when the present write began, in Unix nanoseconds; 0 for none
+}
+
+// Unwrap is for http.ResponseController.
+func (t *timedWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+// waited returns how long the present write has taken.
+func (t *timedWriter) waited() time.Duration {
+	began := t.writing.Load()
 	if began == 0 {
 		return 0
 	}
 	return time.Since(time.Unix(0, began))
 }
 
-// Write writes a text piece by piece and notes how long the client takes for each.
-func (a *answerWriter) Write(text []byte) (done int, err error) {
-	defer a.writing.Store(0)
+// Write writes a text piece by piece.
+func (t *timedWriter) Write(text []byte) (done int, err error) {
+	defer t.writing.Store(0)
 	for done < len(text) && err == nil {
-		a.writing.Store(time.Now().UnixNano())
+		t.writing.Store(time.Now().UnixNano())
 		var n int
-		n, err = a.ResponseWriter.Write(text[done:min(done+writtenAtOnce, len(text))])
+		n, err = t.ResponseWriter.Write(text[done:min(done+writtenAtOnce, len(text))])
 		done += n
 	}
 	return done, err

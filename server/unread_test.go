@@ -74,3 +74,33 @@ func TestClientsThatDoNotReadGiveWay(t *testing.T) {
 		})
 	}
 }
+
+// TestWritersThatDoNotReadGiveWay checks that clients which do not read the answer to a
+// large write hold up other large writes only for some seconds.
+func TestWritersThatDoNotReadGiveWay(t *testing.T) {
+	outside.Slow(t)
+	w, addr, _ := serve(t, plenty)
+	const objects = 60
+	w.storeRandom(objects)
+	ops := make([]string, objects)
+	for i := range ops {
+		ops[i] = named("patch", fmt.Sprintf("random-%d", i), `,"patch":{"spec":{"precedence":7}}`)
+	}
+	body := transaction(ops...)
+	for range 2 {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		fmt.Fprintf(conn, "POST %s?dryRun=All HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", transactions, len(body), body)
+	}
+	time.Sleep(time.Second)
+	begin := time.Now()
+	w.want(http.StatusCreated, "POST", rulesPath, largeRule("large"), asYAML)
+	if took := time.Since(begin); took < time.Second || took > 20*time.Second {
+		t.Errorf("an honest write took %v", took)
+	}
+	w.want(http.StatusOK, "POST", transactions+"?dryRun=All", body, asJSON)
+}
