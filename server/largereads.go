@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
 	"sync"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/admission"
+	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -95,6 +98,29 @@ func (l *largeReads) readLarge(ctx context.Context, read func(context.Context) (
 	}
 	share.Keep(int64(size))
 	return share.Leave, nil
+}
+
+// writeMeasured answers with a value whose length is known only once it is encoded.
+func (s *Server) writeMeasured(w http.ResponseWriter, r *http.Request, name string, value func() (any, error)) error {
+	f, err := wire.Negotiate(r, wire.JSON, wire.YAML)
+	if err != nil {
+		return err
+	}
+	var body []byte
+	done, err := s.largeReads.read(r.Context(), name, func(context.Context) (int, error) {
+		v, err := value()
+		if err != nil {
+			return 0, err
+		}
+		body, err = json.Marshal(v)
+		return len(body), err
+	})
+	if err != nil {
+		return err
+	}
+	defer done()
+	defer s.largeReads.unread.addPaced(w)()
+	return writeText(w, http.StatusOK, f, body)
 }
 
 // errManyReads returns the error for a read that may not begin. It returns err if

@@ -2,6 +2,9 @@ package server
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,6 +66,30 @@ func TestLargeReadsAreBounded(t *testing.T) {
 		}
 		if answered.Load() == 0 || answered.Load()+refused.Load() != together {
 			t.Errorf("%d were answered, %d refused", answered.Load(), refused.Load())
+		}
+	})
+}
+
+// TestMeasuredAnswersWaitTheirTurn checks that while the share of large answers is
+// spent, a large answer about proxies is refused, and a small one is sent at once.
+func TestMeasuredAnswersWaitTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := admission.NewLongReads(2)
+		s := &Server{largeReads: newLargeReads(long)}
+		leave, err := long.Enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+		ask := func(size int) error {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+			return s.writeMeasured(httptest.NewRecorder(), r, "proxies", func() (any, error) { return strings.Repeat("x", size), nil })
+		}
+		if err := ask(1000); err != nil {
+			t.Errorf("a small one: %v", err)
+		}
+		if err := ask(largeAnswer); !apierrors.IsTooManyRequests(err) {
+			t.Errorf("a large one: %v", err)
 		}
 	})
 }

@@ -66,7 +66,7 @@ func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
 		report = report.With(s.problemsOfOthers(w, r, q))
 	}
 	out.Revision, out.Problems = report.Revision, append(diag.List{}, report.Problems...)
-	return writeJSON(w, r, out)
+	return s.writeMeasured(w, r, "problems", func() (any, error) { return out, nil })
 }
 
 // reported is the JSON form of a Report.

@@ -37,7 +37,7 @@ func (s *Server) proxies(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, all)
+	return s.writeMeasured(w, r, "proxies", func() (any, error) { return all, nil })
 }
 
 // proxy answers with the connections of one node. There are several if it has

@@ -69,11 +69,14 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request, say func(*disco
 	if err != nil {
 		return notInspected(err)
 	}
-	said, err := say(i, inspected{i.Node, i.Revision, i.Known})
-	if err != nil {
-		return notInspected(err)
-	}
-	return writeJSON(w, r, said)
+	name := "inspect " + wire.Short(r.URL.Path, mostLogged)
+	return s.writeMeasured(w, r, name, func() (any, error) {
+		said, err := say(i, inspected{i.Node, i.Revision, i.Known})
+		if err != nil {
+			return nil, notInspected(err)
+		}
+		return said, nil
+	})
 }
 
 // notInspected converts an error of an inspection: nothing is compiled yet, or

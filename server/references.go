@@ -38,7 +38,7 @@ func (s *Server) references(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return notInspected(err)
 	}
-	return writeJSON(w, r, referencesAnswer{revision, found})
+	return s.writeMeasured(w, r, "references", func() (any, error) { return referencesAnswer{revision, found}, nil })
 }
 
 type referencesAnswer struct {
