@@ -89,7 +89,7 @@ func TestSlowBodiesHoldUpNobody(t *testing.T) {
 	outside.Slow(t)
 	for what, send := range map[string]struct{ clients, announced, sent int }{
 		"nothing of large bodies":    {100, 8 << 20, 0},
-		"nothing of small bodies":    {3000, 16 << 10, 0},
+		"nothing of small bodies":    {2400, 16 << 10, 0},
 		"most of large bodies":       {6, 8 << 20, 7 << 20},
 		"most of one-object bodies":  {60, schema.MaxTextBytes, 900 << 10},
 		"most of bodies in one step": {60, schema.MaxTextBytes, 640 << 10},

@@ -47,9 +47,6 @@ func (b *Bodies) Begin(stop func()) *Body {
 
 // Grow waits for bytes more bytes. The error is ErrCut or ctx's.
 func (y *Body) Grow(ctx context.Context, bytes int64) error {
-	// Which body has held the most changes with time.
-	again := time.NewTicker(time.Second)
-	defer again.Stop()
 	for {
 		freed := y.of.take(y, bytes)
 		if y.Cut() {
@@ -60,7 +57,7 @@ func (y *Body) Grow(ctx context.Context, bytes int64) error {
 		}
 		select {
 		case <-freed:
-		case <-again.C:
+		case <-time.After(time.Second): // Which body has held the most changes with time.
 		case <-y.cut:
 		case <-ctx.Done():
 			return ctx.Err()
