@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -31,21 +30,6 @@ type target struct {
 
 func (t target) in(namespace string) schema.Key {
 	return schema.Key{Kind: t.kind.Kind, Namespace: namespace, Name: t.name}
-}
-
-// noneEmpty refuses a blank argument, for example from an unset variable, because it
-// must never mean all objects of a kind. Completion is exempt, because its arguments
-// are not complete yet.
-func noneEmpty(cmd *cobra.Command, args []string) error {
-	if cmd.Name() == cobra.ShellCompRequestCmd {
-		return nil
-	}
-	for i, arg := range args {
-		if strings.TrimSpace(arg) == "" {
-			return usagef("argument %d of %s is empty: is a variable not set?", i+1, cmd.CommandPath())
-		}
-	}
-	return nil
 }
 
 // nameOnly returns an object of which only the key is known.
@@ -155,4 +139,20 @@ func kindNames() []string {
 		names = append(names, k.Singular)
 	}
 	return names
+}
+
+// oneObject returns the key of the one object that the arguments of a verb name.
+func (s *session) oneObject(verb string, args []string) (schema.Key, error) {
+	const want = "say which object: istioctl %s KIND NAME"
+	if len(args) == 0 {
+		return schema.Key{}, usagef(want, verb)
+	}
+	sel, err := parseSelection(args)
+	switch {
+	case err != nil:
+		return schema.Key{}, err
+	case len(sel.targets) != 1:
+		return schema.Key{}, usagef(want, verb)
+	}
+	return sel.targets[0].in(s.namespace), nil
 }

@@ -107,8 +107,3 @@ func sameLocal(a, b string) bool {
 	hostB, portB, errB := net.SplitHostPort(b)
 	return errA == nil && errB == nil && portA == portB && isLoopback(hostA) && (isLoopback(hostB) || net.ParseIP(hostB).IsUnspecified())
 }
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}

@@ -13,32 +13,6 @@ import (
 	"golang.org/x/term"
 )
 
-// Exit codes, for scripts.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
-	// exitInterrupted is the exit code that shells use after Ctrl-C.
-	exitInterrupted = 130
-)
-
-// CLI is the program with all its inputs and outputs, so that a test can supply and
-// observe them.
-type CLI struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	// StdoutIsTerminal also escapes single values, which a program receives unchanged.
-	StdoutIsTerminal bool
-	// StderrIsTerminal allows progress to be drawn.
-	StderrIsTerminal bool
-	Getenv           func(string) string
-	// User returns the user's name in the operating system.
-	User func() string
-
-	// outside is the CLI that Run was called on. Its streams do not escape.
-	outside *CLI
-}
-
 func process() *CLI {
 	return &CLI{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
@@ -116,24 +90,4 @@ func (k *keeper) Write(p []byte) (int, error) {
 		k.err = err
 	}
 	return n, err
-}
-
-// errReported ends a command that has already reported its failure.
-var errReported = errors.New("failed")
-
-// exitError ends a command with a specific exit code.
-type exitError struct {
-	error
-	code int
-}
-
-func (e *exitError) Unwrap() error { return e.error }
-
-// usageError is a mistake in the command line.
-type usageError struct{ error }
-
-func (u *usageError) Unwrap() error { return u.error }
-
-func usagef(format string, args ...any) error {
-	return &usageError{fmt.Errorf(format, args...)}
 }

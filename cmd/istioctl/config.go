@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -182,19 +181,4 @@ func newViewConfig(s *session) *cobra.Command {
 			_, err = s.Stdout.Write(text)
 			return err
 		})
-}
-
-// completeContexts completes the names of contexts.
-func (s *session) completeContexts(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	all, err := s.contexts()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, name := range all.names() {
-		if strings.HasPrefix(name, toComplete) {
-			names = append(names, name)
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

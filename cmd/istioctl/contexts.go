@@ -114,35 +114,3 @@ func (c *contexts) find(name string) (*namedContext, error) {
 	}
 	return &c.Contexts[i], nil
 }
-
-// enter sets what no flag says from the environment and the context. A context named
-// by a flag wins over the environment. The credentials of a context are used only for
-// its own server.
-func (s *session) enter(serverGiven bool) error {
-	env := s.Getenv("ISTIOCTL_SERVER")
-	if env != "" && !serverGiven {
-		s.server = env
-	}
-	all, err := s.contexts()
-	if err != nil {
-		return err
-	}
-	name := s.context
-	if name == "" {
-		name = all.Current
-	}
-	if name == "" {
-		return nil
-	}
-	chosen, err := all.find(name)
-	if err != nil {
-		return err
-	}
-	if chosen.Namespace != "" && !s.namespaceGiven {
-		s.namespace = chosen.Namespace
-	}
-	if chosen.Server != "" && !serverGiven && (env == "" || s.context != "") {
-		s.server, s.credentials = chosen.Server, chosen.access.below(filepath.Dir(all.file))
-	}
-	return nil
-}

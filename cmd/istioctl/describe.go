@@ -63,22 +63,6 @@ objects that it knows, and shows no changes, no proxies, and no refusals of Envo
 	return cmd
 }
 
-// oneObject returns the key of the one object that the arguments of a verb name.
-func (s *session) oneObject(verb string, args []string) (schema.Key, error) {
-	const want = "say which object: istioctl %s KIND NAME"
-	if len(args) == 0 {
-		return schema.Key{}, usagef(want, verb)
-	}
-	sel, err := parseSelection(args)
-	switch {
-	case err != nil:
-		return schema.Key{}, err
-	case len(sel.targets) != 1:
-		return schema.Key{}, usagef(want, verb)
-	}
-	return sel.targets[0].in(s.namespace), nil
-}
-
 // description is what is known about an object.
 type description struct {
 	client.ObjectWithStatus

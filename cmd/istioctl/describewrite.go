@@ -14,16 +14,12 @@ import (
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
 // mostDescribed is the maximum number of lines in a list of a description.
 const mostDescribed = 50
-
-// none is the text for an empty value, as in kubectl.
-const none = "<none>"
 
 // write prints the description for a person, as kubectl's describe does.
 func (d *description) write(w io.Writer) error {
@@ -209,18 +205,4 @@ func (d *description) proxyRow(one client.Proxy) string {
 func (d *description) refused() bool {
 	status, err := d.Status()
 	return err == nil && status != nil && status.Condition(schema.ConditionProgrammed).Reason == schema.ReasonRejected
-}
-
-const rejected = "REJECTED"
-
-// worst returns the state of the type that lags behind the most.
-func worst(one client.Proxy) string {
-	for _, state := range []string{rejected, "STALE", "SENT", "FETCHED"} {
-		for _, name := range explain.Types {
-			if one.Types[name].State == state {
-				return state + " " + name
-			}
-		}
-	}
-	return "not yet"
 }

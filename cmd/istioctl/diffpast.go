@@ -4,34 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
-
-// revisionFlag is a revision, or 0 if none was given.
-type revisionFlag int64
-
-func (f *revisionFlag) String() string {
-	if *f == 0 {
-		return ""
-	}
-	return strconv.FormatInt(int64(*f), 10)
-}
-
-func (f *revisionFlag) Type() string { return "REVISION" }
-
-func (f *revisionFlag) Set(text string) error {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 {
-		return errors.New("must be a revision as 'istioctl history' shows them, a positive number")
-	}
-	*f = revisionFlag(n)
-	return nil
-}
 
 // pastFlags say which two states of an object to compare.
 type pastFlags struct {

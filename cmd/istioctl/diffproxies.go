@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,17 +57,6 @@ func unseen(found *client.Preview) error {
 		return errors.New("no proxies are connected: there was nothing to compare")
 	}
 	return nil
-}
-
-// joined returns the objects as one stream of documents.
-func joined(list []manifest) []byte {
-	var out bytes.Buffer
-	for _, m := range list {
-		out.WriteString("---\n")
-		out.Write(m.Written())
-		out.WriteString("\n")
-	}
-	return out.Bytes()
 }
 
 func (s *session) showChange(c client.ResourceChange) error {

@@ -23,12 +23,6 @@ type getFlags struct {
 	rows          rowFlags
 }
 
-// rowFlags are the options for a table's rows besides its columns.
-type rowFlags struct {
-	noHeaders  bool
-	showLabels bool
-}
-
 func newGet(s *session) *cobra.Command {
 	var flags getFlags
 	cmd := &cobra.Command{
@@ -75,11 +69,6 @@ If the server has dropped that revision before the last page, istioctl starts ag
 	return cmd
 }
 
-func addSelection(cmd *cobra.Command, selector *selectorFlags, allNamespaces *bool) {
-	selector.add(cmd)
-	cmd.Flags().BoolVarP(allNamespaces, "all-namespaces", "A", false, "objects of all namespaces")
-}
-
 func runGet(ctx context.Context, s *session, flags getFlags, args []string) error {
 	if err := flags.chunk.check(); err != nil {
 		return err
@@ -110,42 +99,6 @@ func runGet(ctx context.Context, s *session, flags getFlags, args []string) erro
 		return s.fail(ctx, err)
 	}
 	return errors.Join(s.show(q, flags, objects), err)
-}
-
-// query is the request of a verb that reads.
-type query struct {
-	selection
-	namespace string // "" for all
-	selected  selector
-	revision  int64 // of objects by name; 0 for now
-	chunk     chunkSize
-}
-
-// what returns the selection to list if there are no names.
-func (q query) what() client.Selection { return q.selected.among(q.kinds, q.namespace) }
-
-func (s *session) query(output string, selector selectorFlags, allNamespaces bool, args []string) (query, error) {
-	if err := checkOutput(output, readFormats); err != nil {
-		return query{}, err
-	}
-	sel, err := parseSelection(args)
-	if err != nil {
-		return query{}, err
-	}
-	q := query{selection: sel, namespace: s.namespace}
-	if q.selected, err = selector.of(q.kinds); err != nil {
-		return q, err
-	}
-	if allNamespaces {
-		q.namespace = ""
-	}
-	switch {
-	case len(q.targets) > 0 && allNamespaces:
-		return q, usagef("an object has a name in one namespace only: use -n instead of -A")
-	case len(q.targets) > 0 && selector.given():
-		return q, usagef("select either by name or by label and field, not both")
-	}
-	return q, nil
 }
 
 // run asks the server. It reports names that do not exist, and returns the rest with
@@ -197,18 +150,6 @@ func (s *session) nowhere(q query, found map[string]bool) (missing error) {
 		}
 	}
 	return missing
-}
-
-// reached refuses a revision in the future, which would show the present state.
-func reached(ctx context.Context, c *client.Client, revision int64) error {
-	if revision == 0 {
-		return nil
-	}
-	newest, err := c.Revision(ctx)
-	if err == nil && revision > newest {
-		err = fmt.Errorf("revision %d is not reached yet: the newest is %d", revision, newest)
-	}
-	return err
 }
 
 // one returns an object as it is or was.

@@ -149,3 +149,12 @@ func split(r io.Reader, name string) ([]schema.Document, error) {
 	}
 	return schema.Split(text, name), nil
 }
+
+// noFileArgs refuses arguments, because each file needs a -f. The error suggests no
+// whole command: that would lack the given flags, such as a dry run.
+func noFileArgs(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usagef("files are named with -f: say -f %s", strings.Join(args, " -f "))
+}

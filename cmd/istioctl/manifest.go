@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -113,10 +114,13 @@ func referencedFirst(list []manifest) {
 	})
 }
 
-// count returns "1 error", "2 errors".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
+// joined returns the objects as one stream of documents.
+func joined(list []manifest) []byte {
+	var out bytes.Buffer
+	for _, m := range list {
+		out.WriteString("---\n")
+		out.Write(m.Written())
+		out.WriteString("\n")
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return out.Bytes()
 }

@@ -177,3 +177,8 @@ func printEvent(w io.Writer, format string, p printers.ResourcePrinter, e store.
 	}
 	return p.PrintObj(u, w)
 }
+
+// none is the text for an empty value, as in kubectl.
+const none = "<none>"
+
+var explainFormats = []string{formatTable, formatYAML, formatJSON}

@@ -179,11 +179,3 @@ func printProxyTable(out io.Writer, all []client.Proxy, wide bool) error {
 	}
 	return tab.Flush()
 }
-
-// shortNode returns the part of a node id that people chose.
-func shortNode(node string) string {
-	if parts := strings.Split(node, "~"); len(parts) == 4 && parts[2] != "" {
-		return parts[2]
-	}
-	return node
-}

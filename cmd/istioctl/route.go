@@ -11,8 +11,6 @@ import (
 	"github.com/pilot-api/pilot-api/explain"
 )
 
-var explainFormats = []string{formatTable, formatYAML, formatJSON}
-
 // routeFlags describe the request to explain.
 type routeFlags struct {
 	proxyFlags

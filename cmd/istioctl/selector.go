@@ -48,3 +48,8 @@ func (s selector) among(kinds []*schema.Kind, namespace string) client.Selection
 func (s selector) matches(o *schema.Object) bool {
 	return s.labels.Matches(labels.Set(o.Meta.Labels)) && s.fields[o.Kind].Matches(o)
 }
+
+func addSelection(cmd *cobra.Command, selector *selectorFlags, allNamespaces *bool) {
+	selector.add(cmd)
+	cmd.Flags().BoolVarP(allNamespaces, "all-namespaces", "A", false, "objects of all namespaces")
+}

@@ -142,3 +142,9 @@ func (t *tableWriter) table(objects []*schema.Object) *metav1.Table {
 	}
 	return table
 }
+
+// rowFlags are the options for a table's rows besides its columns.
+type rowFlags struct {
+	noHeaders  bool
+	showLabels bool
+}

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/client"
-	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -258,20 +257,6 @@ func (w *waiting) late(ctx context.Context, name string, last client.ObjectWithS
 		}
 	}
 	return errors.New(text)
-}
-
-// doing says what a proxy does instead of running an object.
-func doing(p client.Proxy) string {
-	runs := fmt.Sprintf("runs revision %d", p.Revision)
-	if p.Revision == 0 {
-		runs = "runs nothing yet that is known"
-	}
-	for _, name := range explain.Types {
-		if t := p.Types[name]; t.State == rejected {
-			return fmt.Sprintf("refuses its %s and %s: %s", name, runs, cmp.Or(oneLine(t.Error), "it does not say why"))
-		}
-	}
-	return runs
 }
 
 // missing names the proxies that do not run an object.

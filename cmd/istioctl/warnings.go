@@ -33,6 +33,3 @@ func (s *session) warnUnknown(text string) {
 	}
 	s.warn(text)
 }
-
-// oneLine returns a text without line breaks, as a warning in a header has none.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// revisionFlag is a revision, or 0 if none was given.
+type revisionFlag int64
+
+func (f *revisionFlag) String() string {
+	if *f == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(*f), 10)
+}
+
+func (f *revisionFlag) Type() string { return "REVISION" }
+
+func (f *revisionFlag) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return errors.New("must be a revision as 'istioctl history' shows them, a positive number")
+	}
+	*f = revisionFlag(n)
+	return nil
+}
+
+// reached refuses a revision in the future, which would show the present state.
+func reached(ctx context.Context, c *client.Client, revision int64) error {
+	if revision == 0 {
+		return nil
+	}
+	newest, err := c.Revision(ctx)
+	if err == nil && revision > newest {
+		err = fmt.Errorf("revision %d is not reached yet: the newest is %d", revision, newest)
+	}
+	return err
+}
+
+// versions returns the versions of an object that the server knows. It returns an error
+// if there are none.
+func (s *session) versions(ctx context.Context, c *client.Client, key schema.Key) ([]store.Version, error) {
+	versions, err := c.History(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("%s/%s is not in namespace %s, and was not as far as the server knows",
+			strings.ToLower(key.Kind), key.Name, key.Namespace)
+	}
+	return versions, s.fail(ctx, err)
+}
