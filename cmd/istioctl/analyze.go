@@ -108,7 +108,7 @@ func runAnalyze(cmd *cobra.Command, s *session, f *analyzeFlags) error {
 		return err
 	}
 	if f.codes {
-		return s.showCodes(f.output)
+		return showCodes(s, f.output)
 	}
 	found, err := f.analyze(cmd.Context(), s)
 	if err != nil {
@@ -123,7 +123,7 @@ func runAnalyze(cmd *cobra.Command, s *session, f *analyzeFlags) error {
 	slices.SortStableFunc(found.Problems, func(a, b diag.Problem) int {
 		return cmp.Or(strings.Compare(a.Object.String(), b.Object.String()), strings.Compare(a.Field, b.Field))
 	})
-	if err := s.showFound(found, f.output); err != nil {
+	if err := showFound(s, found, f.output); err != nil {
 		return err
 	}
 	grave := found.Problems
@@ -174,11 +174,11 @@ func (f *analyzeFlags) preview(ctx context.Context, s *session, c *client.Client
 // analyzeOver returns the problems of the server's objects combined with those of the
 // files.
 func (f *analyzeFlags) analyzeOver(ctx context.Context, s *session) (*client.Problems, error) {
-	docs, err := s.documents(ctx, f.files)
+	docs, err := readDocuments(ctx, s, f.files)
 	if err != nil {
 		return nil, err
 	}
-	list, own, err := s.check(ctx, docs)
+	list, own, err := checkDocuments(ctx, s, docs)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (f *analyzeFlags) analyzeOver(ctx context.Context, s *session) (*client.Pro
 func located(problems diag.List, files []manifest) diag.List {
 	at := map[diag.Ref]*diag.Position{}
 	for _, m := range files {
-		at[m.Key().Ref()] = cmp.Or(at[m.Key().Ref()], place(m.doc))
+		at[m.Key().Ref()] = cmp.Or(at[m.Key().Ref()], m.place())
 	}
 	known := map[diag.Problem]bool{}
 	var out diag.List
@@ -239,9 +239,9 @@ func firstOfEach(list []manifest) []manifest {
 	})
 }
 
-func (s *session) showCodes(output string) error {
+func showCodes(s *session, output string) error {
 	if !isTable(output) {
-		return s.encode(output, diag.Messages)
+		return writeDocument(s.Stdout, output, diag.Messages)
 	}
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "CODE\tNAME\tHONOURED\tABOUT")

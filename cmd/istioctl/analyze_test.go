@@ -29,7 +29,7 @@ func TestAnalyzeTellsWhatIsLeftOut(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		c := &CLI{Stdin: strings.NewReader(analyzedRule), Stdout: &out, Stderr: &errs, Getenv: env(api.URL)}
-		if code := c.Run(t.Context(), append([]string{"analyze", "--v1"}, strings.Fields(more)...)); code != exitDone {
+		if code := runProgram(t.Context(), c, append([]string{"analyze", "--v1"}, strings.Fields(more)...)); code != exitDone {
 			t.Errorf("%q: exit %d", more, code)
 		}
 		want = "Warning: not looked at for what the v1 API loses: " + want + "\nNo problems found at revision 7.\n"

@@ -19,11 +19,11 @@ func (f *analyzeFlags) analyzeFiles(ctx context.Context, s *session) (*client.Pr
 	if err != nil {
 		return nil, err
 	}
-	docs, err := s.documents(ctx, f.files)
+	docs, err := readDocuments(ctx, s, f.files)
 	if err != nil {
 		return nil, err
 	}
-	list, problems, err := s.check(ctx, docs)
+	list, problems, err := checkDocuments(ctx, s, docs)
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func kindNames() []string {
 }
 
 // oneObject returns the key of the one object that the arguments of a verb name.
-func (s *session) oneObject(verb string, args []string) (schema.Key, error) {
+func oneObject(verb, namespace string, args []string) (schema.Key, error) {
 	const want = "say which object: istioctl %s KIND NAME"
 	if len(args) == 0 {
 		return schema.Key{}, usagef(want, verb)
@@ -154,5 +154,5 @@ func (s *session) oneObject(verb string, args []string) (schema.Key, error) {
 	case len(sel.targets) != 1:
 		return schema.Key{}, usagef(want, verb)
 	}
-	return sel.targets[0].in(s.namespace), nil
+	return sel.targets[0].in(namespace), nil
 }

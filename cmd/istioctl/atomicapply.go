@@ -90,7 +90,7 @@ type operation struct {
 // apply does everything or nothing. It tries again after changes by other writers,
 // unless a file names a version of the object.
 func (t *atomicApply) apply(ctx context.Context, flags writeFlags) error {
-	r, err := t.report(flags, len(t.list))
+	r, err := newReport(t.session, flags.writeOptions, len(t.list))
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (t *atomicApply) ours(m manifest, before *schema.Object) error {
 	if us == "" {
 		not = "and no --owner is given"
 	}
-	return fmt.Errorf("%s: %s%s belongs to owner %q, %s; nothing was done", place(m.doc), label(m.Object), where(m.Object), owner, not)
+	return fmt.Errorf("%s: %s%s belongs to owner %q, %s; nothing was done", m.place(), label(m.Object), where(m.Object), owner, not)
 }
 
 func (o operation) outcome(done *schema.Object) outcome {
@@ -244,5 +244,5 @@ func (t *atomicApply) failed(ctx context.Context, steps []operation, err error) 
 	if errors.Is(err, store.ErrConflict) && m.Meta.ResourceVersion != "" {
 		text = reason(replaceHint(m, err))
 	}
-	return fmt.Errorf("%s: %s%s: %s; nothing was done", place(m.doc), label(steps[i].object), where(steps[i].object), text)
+	return fmt.Errorf("%s: %s%s: %s; nothing was done", m.place(), label(steps[i].object), where(steps[i].object), text)
 }

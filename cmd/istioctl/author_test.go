@@ -10,8 +10,9 @@ func TestAuthor(t *testing.T) {
 		{"two\r\nlines\x00", "", "twolines"},
 	} {
 		s := &session{CLI: &CLI{
-			Getenv: func(name string) string { return map[string]string{"ISTIOCTL_USER": test.env}[name] },
-			User:   func() string { return test.system },
+			Getenv:  func(name string) string { return map[string]string{"ISTIOCTL_USER": test.env}[name] },
+			Version: version,
+			User:    func() string { return test.system },
 		}}
 		if got := s.author(); got.User != test.want || got.Program != "istioctl/"+version {
 			t.Errorf("ISTIOCTL_USER %q, user %q: author is %+v", test.env, test.system, got)

@@ -69,7 +69,7 @@ An Envoy of the v1 API takes its identity from the command line: start it with
 		if err := errors.Join(checkNode(args[0], options.Labels), checkPolls(cmd, options.API), err); err != nil {
 			return &usageError{err}
 		}
-		if s.useSocket(cmd.Context(), &options, socket); options.Socket != "" {
+		if useSocket(cmd.Context(), s, &options, socket); options.Socket != "" {
 			if text, err = envoy.Bootstrap(options); err != nil {
 				return err
 			}

@@ -25,14 +25,14 @@ const socketPatience = 3 * time.Second
 // useSocket makes the Envoy of a bootstrap connect over the server's socket if the
 // server is on this machine and this user may open the socket. Otherwise it warns that
 // the Envoy receives no private keys.
-func (s *session) useSocket(ctx context.Context, o *envoy.BootstrapOptions, wanted bool) {
+func useSocket(ctx context.Context, s *session, o *envoy.BootstrapOptions, wanted bool) {
 	if o.API == envoy.V1 || o.API == envoy.GRPC || o.XDSCertFile != "" {
 		return // These receive no secrets, or prove their right to them in another way.
 	}
 	var file string
 	err := errors.New("--socket=false has it ask over TCP")
 	if wanted {
-		file, err = s.findSocket(ctx, *o)
+		file, err = findSocket(ctx, s, *o)
 	}
 	if err != nil {
 		s.warn("this Envoy is sent no private keys: " + err.Error())
@@ -43,7 +43,7 @@ func (s *session) useSocket(ctx context.Context, o *envoy.BootstrapOptions, want
 
 // findSocket returns the file of the socket for an Envoy. The error says why there is
 // none.
-func (s *session) findSocket(ctx context.Context, o envoy.BootstrapOptions) (string, error) {
+func findSocket(ctx context.Context, s *session, o envoy.BootstrapOptions) (string, error) {
 	server, err := url.Parse(s.server)
 	if err != nil || !isLoopback(server.Hostname()) || len(o.XDS) > 1 {
 		return "", errors.New("only one that asks a server of its own machine and user gets them without a certificate (--xds-cert)")

@@ -13,12 +13,13 @@ import (
 	"golang.org/x/term"
 )
 
-func process() *CLI {
+func process(version string) *CLI {
 	return &CLI{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdoutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Getenv:           os.Getenv,
+		Version:          version,
 		User:             osUser,
 	}
 }
@@ -33,26 +34,24 @@ func osUser() string {
 	return u.Username
 }
 
-// Main runs one command line until it is done or interrupted. A second interrupt kills
+// mainProgram runs one command line until it is done or interrupted. A second interrupt kills
 // the program.
-func (c *CLI) Main(args []string) int {
+func mainProgram(version string, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	return c.Run(ctx, args)
+	return runProgram(ctx, process(version), args)
 }
 
-// Run runs one command line and returns the exit code.
-func (c *CLI) Run(ctx context.Context, args []string) int {
+// runProgram runs one command line and returns the exit code.
+func runProgram(ctx context.Context, c *CLI, args []string) int {
 	out := &keeper{Writer: c.Stdout}
-	watched := *c
-	stdout, stderr := newStream(out, c.StdoutIsTerminal), newStream(c.Stderr, c.StderrIsTerminal)
-	watched.Stdout, watched.Stderr, watched.outside = stdout, stderr, c
-	root := newRoot(&watched)
+	inside, flush := c.escaped(out)
+	root := newRoot(inside)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(flagError(args))
 	cmd, err := root.ExecuteContextC(ctx)
-	_, _ = stdout.Flush(), stderr.Flush() // The keeper has the error.
+	flush() // The keeper has the error.
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("what was done could not be shown: %w", out.err)
 	}
@@ -66,10 +65,10 @@ func (c *CLI) Run(ctx context.Context, args []string) int {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "error: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
+		fmt.Fprintf(inside.Stderr, "error: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
 		return exitUsage
 	case !errors.Is(err, errReported):
-		fmt.Fprintf(stderr, "error: %v\n", err)
+		fmt.Fprintf(inside.Stderr, "error: %v\n", err)
 	}
 	if ctx.Err() != nil {
 		return exitInterrupted

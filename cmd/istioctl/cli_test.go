@@ -18,7 +18,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	for _, args := range [][]string{{"create", "-f", "-"}, {"get", "rr"}, {"version"}} {
 		var errs bytes.Buffer
 		c := &CLI{Stdin: strings.NewReader(rule("a", "v1")), Stdout: fullDisk{}, Stderr: &errs, Getenv: env(server.url())}
-		if code := c.Run(t.Context(), args); code != exitFailed || !strings.Contains(errs.String(), "no space left") {
+		if code := runProgram(t.Context(), c, args); code != exitFailed || !strings.Contains(errs.String(), "no space left") {
 			t.Errorf("%v: exit %d: %s", args, code, &errs)
 		}
 	}
@@ -31,7 +31,7 @@ func TestInterrupted(t *testing.T) {
 	for _, args := range [][]string{{"create", "-f", "-"}, {"get", "rr"}} {
 		var errs bytes.Buffer
 		c := &CLI{Stdin: strings.NewReader(rule("a", "v1")), Stdout: &errs, Stderr: &errs, Getenv: env(server.url())}
-		if code := c.Run(ctx, args); code != exitInterrupted || !strings.Contains(errs.String(), "interrupted") {
+		if code := runProgram(ctx, c, args); code != exitInterrupted || !strings.Contains(errs.String(), "interrupted") {
 			t.Errorf("%v: exit %d: %s", args, code, &errs)
 		}
 	}

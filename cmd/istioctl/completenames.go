@@ -12,32 +12,37 @@ import (
 
 // completeNames completes KIND NAME… with the names on the server. It completes nothing
 // if the server cannot be reached.
-func (s *session) completeNames(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	const nothing = cobra.ShellCompDirectiveNoFileComp
-	if len(args) == 0 {
-		return completeKinds(toComplete), nothing
-	}
-	kinds, err := parseKinds(args[0])
-	if err != nil || s.begin(cmd, nil) != nil {
-		return nil, nothing
-	}
-	var names []string
-	for _, kind := range kinds {
-		for _, o := range s.known(cmd.Context(), store.Scope{Kind: kind, Namespace: s.namespace}) {
-			if strings.HasPrefix(o.Meta.Name, toComplete) && !slices.Contains(args[1:], o.Meta.Name) {
-				names = append(names, o.Meta.Name)
+func completeNames(s *session) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		const nothing = cobra.ShellCompDirectiveNoFileComp
+		if len(args) == 0 {
+			return completeKinds(toComplete), nothing
+		}
+		kinds, err := parseKinds(args[0])
+		if err != nil || s.begin(cmd, nil) != nil {
+			return nil, nothing
+		}
+		var names []string
+		for _, kind := range kinds {
+			for _, o := range s.known(cmd.Context(), store.Scope{Kind: kind, Namespace: s.namespace}) {
+				if strings.HasPrefix(o.Meta.Name, toComplete) && !slices.Contains(args[1:], o.Meta.Name) {
+					names = append(names, o.Meta.Name)
+				}
 			}
 		}
+		return names, nothing
 	}
-	return names, nothing
 }
 
 // completeName is completeNames for a verb that takes one name.
-func (s *session) completeName(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 1 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func completeName(s *session) cobra.CompletionFunc {
+	names := completeNames(s)
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 1 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return names(cmd, args, toComplete)
 	}
-	return s.completeNames(cmd, args, toComplete)
 }
 
 func completeKinds(toComplete string) []string {

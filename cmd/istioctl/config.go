@@ -49,10 +49,10 @@ func noSuchConfig(cmd *cobra.Command, args []string) error {
 }
 
 // configCommand returns a command that reads the contexts and may change them.
-func (s *session) configCommand(use, short string, args cobra.PositionalArgs, do func(*cobra.Command, *contexts, []string) error) *cobra.Command {
+func configCommand(s *session, use, short string, args cobra.PositionalArgs, do func(*cobra.Command, *contexts, []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: positional(args), ValidArgsFunction: s.completeContexts}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		all, err := s.contexts()
+		all, err := readContexts(s.Getenv)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (s *session) configCommand(use, short string, args cobra.PositionalArgs, do
 }
 
 func newGetContexts(s *session) *cobra.Command {
-	return s.configCommand("get-contexts", "List the contexts; a star marks the current one", cobra.NoArgs,
+	return configCommand(s, "get-contexts", "List the contexts; a star marks the current one", cobra.NoArgs,
 		func(_ *cobra.Command, all *contexts, _ []string) error {
 			table := tabwriter.NewWriter(s.Stdout, 0, 8, 3, ' ', 0)
 			fmt.Fprintln(table, "CURRENT\tNAME\tSERVER\tNAMESPACE")
@@ -78,21 +78,21 @@ func newGetContexts(s *session) *cobra.Command {
 }
 
 func newUseContext(s *session) *cobra.Command {
-	return s.configCommand("use-context NAME", "Make a context the current one", cobra.ExactArgs(1),
+	return configCommand(s, "use-context NAME", "Make a context the current one", cobra.ExactArgs(1),
 		func(_ *cobra.Command, all *contexts, args []string) error {
 			if _, err := all.find(args[0]); err != nil {
-				return err
+				return &usageError{err}
 			}
 			all.Current = args[0]
-			return s.wrote(all, "context %s is the current one", all.Current)
+			return wrote(s, all, "context %s is the current one", all.Current)
 		})
 }
 
 func newSetContext(s *session) *cobra.Command {
 	var given access
-	cmd := s.configCommand("set-context NAME", "Make a context, or change what flags say of one", cobra.ExactArgs(1),
+	cmd := configCommand(s, "set-context NAME", "Make a context, or change what flags say of one", cobra.ExactArgs(1),
 		func(cmd *cobra.Command, all *contexts, args []string) error {
-			if err := s.checkContext(cmd, args[0]); err != nil {
+			if err := checkContext(s, cmd, args[0]); err != nil {
 				return err
 			}
 			c, err := all.find(args[0])
@@ -110,7 +110,7 @@ func newSetContext(s *session) *cobra.Command {
 					*field.to = *field.from
 				}
 			}
-			return s.wrote(all, "context %s %s", c.Name, what)
+			return wrote(s, all, "context %s %s", c.Name, what)
 		})
 	cmd.Flags().StringVar(&given.TokenFile, "token-file", "", "file with a bearer token, read anew for each request")
 	cmd.Flags().StringVar(&given.CertificateAuthority, "certificate-authority", "", "file with the certificate authority of the server")
@@ -123,7 +123,7 @@ func newSetContext(s *session) *cobra.Command {
 var contextName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:/@-]{0,251}[A-Za-z0-9])?$`)
 
 // checkContext refuses a context that no other command could use.
-func (s *session) checkContext(cmd *cobra.Command, name string) error {
+func checkContext(s *session, cmd *cobra.Command, name string) error {
 	if !contextName.MatchString(name) {
 		return usagef("context %q: a name has letters, digits and . _ - : / @, and begins and ends with a letter or digit", name)
 	}
@@ -137,7 +137,7 @@ func (s *session) checkContext(cmd *cobra.Command, name string) error {
 }
 
 // wrote writes the file and then prints what was done.
-func (s *session) wrote(all *contexts, format string, args ...any) error {
+func wrote(s *session, all *contexts, format string, args ...any) error {
 	if err := all.write(); err != nil {
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
@@ -146,22 +146,22 @@ func (s *session) wrote(all *contexts, format string, args ...any) error {
 }
 
 func newDeleteContext(s *session) *cobra.Command {
-	return s.configCommand("delete-context NAME", "Forget a context", cobra.ExactArgs(1),
+	return configCommand(s, "delete-context NAME", "Forget a context", cobra.ExactArgs(1),
 		func(_ *cobra.Command, all *contexts, args []string) error {
 			if _, err := all.find(args[0]); err != nil {
-				return err
+				return &usageError{err}
 			}
 			all.Contexts = slices.DeleteFunc(all.Contexts, func(c namedContext) bool { return c.Name == args[0] })
 			if all.Current != args[0] {
-				return s.wrote(all, "context %s deleted", args[0])
+				return wrote(s, all, "context %s deleted", args[0])
 			}
 			all.Current = ""
-			return s.wrote(all, "context %s deleted; none is the current one now: without --context, --server or ISTIOCTL_SERVER, %s is meant", args[0], defaultServer)
+			return wrote(s, all, "context %s deleted; none is the current one now: without --context, --server or ISTIOCTL_SERVER, %s is meant", args[0], defaultServer)
 		})
 }
 
 func newCurrentContext(s *session) *cobra.Command {
-	return s.configCommand("current-context", "Print the name of the current context", cobra.NoArgs,
+	return configCommand(s, "current-context", "Print the name of the current context", cobra.NoArgs,
 		func(_ *cobra.Command, all *contexts, _ []string) error {
 			if all.Current == "" {
 				return errors.New("no context is the current one: 'istioctl config use-context NAME' makes one")
@@ -172,7 +172,7 @@ func newCurrentContext(s *session) *cobra.Command {
 }
 
 func newViewConfig(s *session) *cobra.Command {
-	return s.configCommand("view", "Print the config file", cobra.NoArgs,
+	return configCommand(s, "view", "Print the config file", cobra.NoArgs,
 		func(_ *cobra.Command, all *contexts, _ []string) error {
 			text, err := marshalYAML(all)
 			if err != nil {

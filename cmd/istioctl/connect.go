@@ -8,7 +8,7 @@ func (s *session) connect(warn func(string)) (*client.Client, error) {
 }
 
 func (s *session) connectWith(opts client.Options) (*client.Client, error) {
-	opts.Timeout, opts.UserAgent = s.requestTimeout, "istioctl/"+version
+	opts.Timeout, opts.UserAgent = s.requestTimeout, "istioctl/"+s.Version
 	if err := s.credentials.apply(&opts, s.server); err != nil {
 		return nil, err
 	}

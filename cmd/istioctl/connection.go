@@ -9,12 +9,18 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// connection is a store that reports on stderr when it is lost and when it is back, in
+// connection is a connection to the server that reports on stderr when it is lost and when it is back, in
 // one line each, however many retries are in between.
 type connection struct {
 	store.Reader
 	session *session
 	lost    atomic.Bool
+}
+
+// newConnection returns a connection over which a store is read. The store may be nil if
+// the caller reads in another way.
+func newConnection(s *session, r store.Reader) *connection {
+	return &connection{Reader: r, session: s}
 }
 
 func (c *connection) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {

@@ -32,12 +32,12 @@ type namedContext struct {
 }
 
 // configFile returns the path of the file with the contexts, "" if it is unknown.
-func (s *session) configFile() string {
-	if file := s.Getenv("ISTIOCTL_CONFIG"); file != "" {
+func configFile(getenv func(string) string) string {
+	if file := getenv("ISTIOCTL_CONFIG"); file != "" {
 		return file
 	}
-	dir := s.Getenv("XDG_CONFIG_HOME")
-	if home := s.Getenv("HOME"); dir == "" && home != "" {
+	dir := getenv("XDG_CONFIG_HOME")
+	if home := getenv("HOME"); dir == "" && home != "" {
 		dir = filepath.Join(home, ".config")
 	}
 	if dir == "" {
@@ -46,9 +46,9 @@ func (s *session) configFile() string {
 	return filepath.Join(dir, "istioctl", "config.yaml")
 }
 
-// contexts reads the config file. A missing file has no contexts.
-func (s *session) contexts() (*contexts, error) {
-	c := &contexts{file: s.configFile()}
+// readContexts reads the config file. A missing file has no contexts.
+func readContexts(getenv func(string) string) (*contexts, error) {
+	c := &contexts{file: configFile(getenv)}
 	if c.file == "" {
 		return c, nil
 	}
@@ -110,7 +110,13 @@ func (c *contexts) find(name string) (*namedContext, error) {
 		if len(c.Contexts) > 0 {
 			has = strings.Join(c.names(), ", ")
 		}
-		return nil, usagef("there is no context %q in %s, it has %s", name, c.file, has)
+		return nil, fmt.Errorf("there is no context %q in %s, it has %s", name, c.file, has)
 	}
 	return &c.Contexts[i], nil
+}
+
+// credentials returns the credentials of a context. Relative names are below the folder
+// of the config file.
+func (c *contexts) credentials(of *namedContext) access {
+	return of.below(filepath.Dir(c.file))
 }

@@ -42,7 +42,7 @@ only that version. Separate several kinds by commas; "all" means every kind.`,
 
   # Delete what has a label
   istioctl delete all -l team=reviews`,
-		ValidArgsFunction: s.completeNames,
+		ValidArgsFunction: completeNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkOutput(flags.output, []string{formatName}); err != nil {
@@ -62,19 +62,19 @@ func runDelete(ctx context.Context, s *session, flags deleteFlags, args []string
 	if err != nil {
 		return err
 	}
-	objects, err := s.deleteTargets(ctx, c, flags, args)
+	objects, err := deleteTargets(ctx, s, c, flags, args)
 	if err != nil {
 		return err
 	}
 	var list []step
 	for _, o := range objects {
 		pre := store.Preconditions{}
-		if flags.selector.given() || len(flags.files.names) > 0 {
+		if flags.selector.given() || flags.files.given() {
 			pre.ResourceVersion = o.Meta.ResourceVersion
 		}
 		list = append(list, deleteStep(c, o, pre, flags.ignoreNotFound))
 	}
-	return s.perform(ctx, flags.writeFlags, list)
+	return perform(ctx, s, flags.writeOptions, list)
 }
 
 func deleteStep(c *client.Client, o *schema.Object, pre store.Preconditions, ignoreNotFound bool) step {
@@ -96,12 +96,12 @@ func deleteStep(c *client.Client, o *schema.Object, pre store.Preconditions, ign
 }
 
 // deleteTargets returns the objects to delete, in order.
-func (s *session) deleteTargets(ctx context.Context, c *client.Client, flags deleteFlags, args []string) ([]*schema.Object, error) {
-	if len(flags.files.names) > 0 {
+func deleteTargets(ctx context.Context, s *session, c *client.Client, flags deleteFlags, args []string) ([]*schema.Object, error) {
+	if flags.files.given() {
 		if len(args) > 0 || flags.all || flags.selector.given() {
 			return nil, usagef("name objects with -f or as arguments, not both")
 		}
-		return s.deleteTargetsByFile(ctx, flags.files)
+		return deleteTargetsByFile(ctx, s, flags.files)
 	}
 	sel, err := parseSelection(args)
 	switch {
@@ -112,15 +112,15 @@ func (s *session) deleteTargets(ctx context.Context, c *client.Client, flags del
 	case flags.all && flags.selector.given():
 		return nil, usagef("delete either --all or what is selected")
 	case flags.all || flags.selector.given():
-		return s.deleteTargetsByKind(ctx, c, flags, sel)
+		return deleteTargetsByKind(ctx, s, c, flags, sel)
 	case len(sel.targets) == 0:
 		return nil, usagef("say which objects by name, by labels with -l, or all of them with --all")
 	}
-	return s.deleteTargetsByName(sel)
+	return deleteTargetsByName(s, sel)
 }
 
-func (s *session) deleteTargetsByFile(ctx context.Context, files fileFlags) ([]*schema.Object, error) {
-	list, err := s.manifests(ctx, files, named("delete"), repeated(diag.Warning))
+func deleteTargetsByFile(ctx context.Context, s *session, files fileFlags) ([]*schema.Object, error) {
+	list, err := readManifests(ctx, s, files, named("delete"), repeated(diag.Warning))
 	if err != nil {
 		return nil, err
 	}
@@ -133,12 +133,12 @@ func (s *session) deleteTargetsByFile(ctx context.Context, files fileFlags) ([]*
 	return objects, nil
 }
 
-func (s *session) deleteTargetsByKind(ctx context.Context, c *client.Client, flags deleteFlags, sel selection) ([]*schema.Object, error) {
+func deleteTargetsByKind(ctx context.Context, s *session, c *client.Client, flags deleteFlags, sel selection) ([]*schema.Object, error) {
 	selected, err := flags.selector.of(sel.kinds)
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.list(ctx, c, selected.among(sel.kinds, s.namespace), pageSize)
+	list, err := listAll(ctx, s, c, selected.among(sel.kinds, s.namespace), pageSize)
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
@@ -148,7 +148,7 @@ func (s *session) deleteTargetsByKind(ctx context.Context, c *client.Client, fla
 	return list.Objects().Items, nil
 }
 
-func (s *session) deleteTargetsByName(sel selection) ([]*schema.Object, error) {
+func deleteTargetsByName(s *session, sel selection) ([]*schema.Object, error) {
 	objects := make([]*schema.Object, len(sel.targets))
 	for i, t := range sel.targets {
 		o, err := nameOnly(t.in(s.namespace))

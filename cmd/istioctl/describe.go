@@ -43,7 +43,7 @@ objects that it knows, and shows no changes, no proxies, and no refusals of Envo
 
   # The same by the files of a folder, before anything is stored
   istioctl describe serviceentry reviews -f rules/`,
-		ValidArgsFunction: s.completeName,
+		ValidArgsFunction: completeName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkOutput(f.output, explainFormats); err != nil {
@@ -52,7 +52,7 @@ objects that it knows, and shows no changes, no proxies, and no refusals of Envo
 		if err := f.check(cmd); err != nil {
 			return err
 		}
-		key, err := s.oneObject("describe", args)
+		key, err := oneObject("describe", s.namespace, args)
 		if err != nil {
 			return err
 		}
@@ -74,11 +74,11 @@ type description struct {
 }
 
 func runDescribe(ctx context.Context, s *session, f *describeFlags, key schema.Key) error {
-	look := s.look
+	look := lookAt
 	if f.offline() {
-		look = func(ctx context.Context, key schema.Key) (*description, error) { return f.look(ctx, s, key) }
+		look = f.look
 	}
-	d, err := look(ctx, key)
+	d, err := look(ctx, s, key)
 	switch {
 	case err != nil:
 		return err
@@ -91,13 +91,13 @@ func runDescribe(ctx context.Context, s *session, f *describeFlags, key schema.K
 	if err != nil {
 		return err
 	}
-	return s.encode(f.output, document)
+	return writeDocument(s.Stdout, f.output, document)
 }
 
-// look asks the server. It returns nil if there is no such object. The problems are
+// lookAt asks the server. It returns nil if there is no such object. The problems are
 // first, because that request waits until everything written before is compiled, and
 // the other answers depend on it.
-func (s *session) look(ctx context.Context, key schema.Key) (*description, error) {
+func lookAt(ctx context.Context, s *session, key schema.Key) (*description, error) {
 	c, err := s.connect(s.warn)
 	if err != nil {
 		return nil, err

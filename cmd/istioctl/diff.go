@@ -46,11 +46,11 @@ if the comparison was not possible.`,
   # What has changed since, and what did one change do?
   istioctl diff virtualservice reviews --revision 1204
   istioctl diff virtualservice reviews --revision 1204 --to 1310`,
-		ValidArgsFunction: s.completeName,
+		ValidArgsFunction: completeName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if past.given() {
-			return compared(s.diffPast(cmd.Context(), past, files, proxies, args))
+			return compared(diffPast(cmd.Context(), s, past, files, proxies, args))
 		}
 		if err := noFileArgs(cmd, args); err != nil {
 			return err
@@ -58,11 +58,11 @@ if the comparison was not possible.`,
 		if err := files.required(); err != nil {
 			return err
 		}
-		show := s.diffObjects
+		show := diffObjects
 		if proxies {
-			show = s.diffProxies
+			show = diffProxies
 		}
-		return compared(show(cmd.Context(), files))
+		return compared(show(cmd.Context(), s, files))
 	}
 	files.add(cmd)
 	past.add(cmd)
@@ -88,8 +88,8 @@ const (
 )
 
 // diffObjects compares the stored objects with those that an apply would store.
-func (s *session) diffObjects(ctx context.Context, files fileFlags) (differs bool, err error) {
-	list, err := s.manifests(ctx, files, named("diff"), repeated(diag.Warning))
+func diffObjects(ctx context.Context, s *session, files fileFlags) (differs bool, err error) {
+	list, err := readManifests(ctx, s, files, named("diff"), repeated(diag.Warning))
 	if err != nil {
 		return false, err
 	}
@@ -100,7 +100,7 @@ func (s *session) diffObjects(ctx context.Context, files fileFlags) (differs boo
 	}
 	var failures []error
 	for _, m := range list {
-		different, err := s.diffObject(ctx, c, m)
+		different, err := diffObject(ctx, s, c, m)
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s%s: %s", label(m.Object), where(m.Object), s.explain(ctx, err)))
 		}
@@ -113,7 +113,7 @@ func (s *session) diffObjects(ctx context.Context, files fileFlags) (differs boo
 	return differs, errors.Join(failures...)
 }
 
-func (s *session) diffObject(ctx context.Context, c *client.Client, m manifest) (bool, error) {
+func diffObject(ctx context.Context, s *session, c *client.Client, m manifest) (bool, error) {
 	before, err := c.Get(ctx, m.Key(), store.ReadOptions{})
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return false, err
@@ -130,7 +130,7 @@ func (s *session) diffObject(ctx context.Context, c *client.Client, m manifest) 
 	if err != nil {
 		return false, err
 	}
-	return s.showDiff(m.Key().Ref().String()+" (stored)", old, m.Key().Ref().String()+" ("+place(m.doc).File+")", next)
+	return showDiff(s, m.Key().Ref().String()+" (stored)", old, m.Key().Ref().String()+" ("+m.place().File+")", next)
 }
 
 // comparable returns an object as YAML without the fields that each write sets.
@@ -146,7 +146,7 @@ func comparable(o *schema.Object) ([]byte, error) {
 }
 
 // showDiff prints a unified diff. It prints nothing if the texts are equal.
-func (s *session) showDiff(oldName string, old []byte, newName string, next []byte) (differs bool, err error) {
+func showDiff(s *session, oldName string, old []byte, newName string, next []byte) (differs bool, err error) {
 	_, text, _ := bytes.Cut(diff.Diff(oldName, old, newName, next), []byte("\n")) // Without "diff old new".
 	_, err = s.Stdout.Write(text)
 	return len(text) > 0, err

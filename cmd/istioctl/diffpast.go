@@ -24,14 +24,14 @@ func (f *pastFlags) add(cmd *cobra.Command) {
 func (f *pastFlags) given() bool { return f.from > 0 || f.to > 0 }
 
 // diffPast compares two states of one object.
-func (s *session) diffPast(ctx context.Context, f pastFlags, files fileFlags, proxies bool, args []string) (differs bool, err error) {
+func diffPast(ctx context.Context, s *session, f pastFlags, files fileFlags, proxies bool, args []string) (differs bool, err error) {
 	switch {
 	case f.from == 0:
 		return false, usagef("--to goes with --revision, from which on to compare")
-	case len(files.names) > 0 || proxies:
+	case files.given() || proxies:
 		return false, usagef("--revision compares what is stored with what was: leave -f and --proxies out")
 	}
-	key, err := s.oneObject("diff", args)
+	key, err := oneObject("diff", s.namespace, args)
 	if err != nil {
 		return false, err
 	}
@@ -44,7 +44,7 @@ func (s *session) diffPast(ctx context.Context, f pastFlags, files fileFlags, pr
 			return false, s.fail(ctx, err)
 		}
 	}
-	versions, err := s.versions(ctx, c, key)
+	versions, err := knownVersions(ctx, s, c, key)
 	if err != nil {
 		return false, err
 	}
@@ -56,7 +56,7 @@ func (s *session) diffPast(ctx context.Context, f pastFlags, files fileFlags, pr
 	if err != nil {
 		return false, err
 	}
-	return s.showDiff(oldName, old, nextName, next)
+	return showDiff(s, oldName, old, nextName, next)
 }
 
 // stateAt returns an object at a revision as text, and a name for that state. A missing

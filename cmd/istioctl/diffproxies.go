@@ -13,8 +13,8 @@ import (
 
 // diffProxies compares the current configuration of proxies with the one that they
 // would have.
-func (s *session) diffProxies(ctx context.Context, files fileFlags) (differs bool, err error) {
-	list, err := s.manifests(ctx, files, named("diff"), repeated(diag.Error))
+func diffProxies(ctx context.Context, s *session, files fileFlags) (differs bool, err error) {
+	list, err := readManifests(ctx, s, files, named("diff"), repeated(diag.Error))
 	if err != nil {
 		return false, err
 	}
@@ -33,12 +33,12 @@ func (s *session) diffProxies(ctx context.Context, files fileFlags) (differs boo
 		s.warn("it would be a problem: " + p.String())
 	}
 	for _, change := range found.Changes {
-		if err := s.showChange(change); err != nil {
+		if err := showChange(s, change); err != nil {
 			return false, err
 		}
 	}
 	if found.Proxies > 0 {
-		s.sumUp(found)
+		sumUp(s, found)
 	}
 	if len(found.Changes) > 0 || found.Omitted > 0 {
 		return true, nil
@@ -59,7 +59,7 @@ func unseen(found *client.Preview) error {
 	return nil
 }
 
-func (s *session) showChange(c client.ResourceChange) error {
+func showChange(s *session, c client.ResourceChange) error {
 	before, err := messageText(c.Before)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s *session) showChange(c client.ResourceChange) error {
 		return err
 	}
 	name := c.Type + " " + c.Name
-	_, err = s.showDiff(name+" (now)", before, fmt.Sprintf("%s (of %s)", name, countProxies(c.Proxies)), after)
+	_, err = showDiff(s, name+" (now)", before, fmt.Sprintf("%s (of %s)", name, countProxies(c.Proxies)), after)
 	return err
 }
 
@@ -82,7 +82,7 @@ func messageText(message json.RawMessage) ([]byte, error) {
 }
 
 // sumUp prints, for people, what was compared.
-func (s *session) sumUp(found *client.Preview) {
+func sumUp(s *session, found *client.Preview) {
 	fmt.Fprintf(s.Stderr, "%s would change, of %s, compared with revision %d.\n",
 		count(len(found.Changes)+found.Omitted, "resource"), countProxies(found.Proxies), found.Revision)
 	if found.Omitted > 0 {

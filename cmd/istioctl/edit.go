@@ -18,7 +18,7 @@ import (
 )
 
 func newEdit(s *session) *cobra.Command {
-	var write writeFlags
+	var write writeOptions
 	cmd := &cobra.Command{
 		Use:   "edit (KIND NAME | KIND/NAME)",
 		Short: "Edit an object in an editor",
@@ -28,13 +28,13 @@ meanwhile, the editor opens again with the reason at the top. If the text is unc
 or empty, the command ends without a change. A text that was refused is kept in a file.`,
 		Example: `  istioctl edit virtualservice reviews
   EDITOR=nano istioctl edit vs/reviews -n books`,
-		ValidArgsFunction: s.completeName,
+		ValidArgsFunction: completeName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkOutput(write.output, writeFormats); err != nil {
 			return err
 		}
-		key, err := s.oneObject("edit", args)
+		key, err := oneObject("edit", s.namespace, args)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ or empty, the command ends without a change. A text that was refused is kept in 
 	return cmd
 }
 
-func runEdit(ctx context.Context, s *session, write writeFlags, key schema.Key) error {
+func runEdit(ctx context.Context, s *session, write writeOptions, key schema.Key) error {
 	c, err := write.connect(s, s.warnUnknown)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func runEdit(ctx context.Context, s *session, write writeFlags, key schema.Key) 
 	if err != nil || done == nil {
 		return err
 	}
-	r, err := s.report(write, 1)
+	r, err := newReport(s, write, 1)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (e *edit) open(ctx context.Context, text []byte) ([]byte, error) {
 	// As in git, the words of the variable are a command line.
 	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, editor, file.Name())
 	// The editor draws on the terminal itself.
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Stdin, e.outside.Stdout, e.outside.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Stdin, e.Outside.Stdout, e.Outside.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("editor %s: %w; nothing was changed", editor, err)
 	}

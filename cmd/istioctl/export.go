@@ -82,16 +82,16 @@ func runExport(ctx context.Context, s *session, flags exportFlags) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.list(ctx, c, client.Selection{Namespace: namespace}, pageSize)
+	list, err := listAll(ctx, s, c, client.Selection{Namespace: namespace}, pageSize)
 	if err != nil {
 		return s.fail(ctx, err)
 	}
 	if leftOut > 0 {
 		return errors.New("the server cannot give all objects (see the warnings), and nothing was written: mend or delete those, and export again")
 	}
-	objects := s.exported(list.Objects().Items, flags.includeSecrets)
+	objects := exported(s, list.Objects().Items, flags.includeSecrets)
 	exportOrder(objects)
-	if err := s.writeExport(flags.output, namespace, objects); err != nil {
+	if err := writeExport(s, flags.output, namespace, objects); err != nil {
 		return err
 	}
 	fmt.Fprintf(s.Stderr, "%s%s as of revision %d\n", count(len(objects), "object"), ofNamespace(namespace), list.Revision)
@@ -106,7 +106,7 @@ func ofNamespace(namespace string) string {
 }
 
 // exported leaves out objects that cannot be applied, and reports them.
-func (s *session) exported(objects []*schema.Object, secrets bool) []*schema.Object {
+func exported(s *session, objects []*schema.Object, secrets bool) []*schema.Object {
 	var withKeys, deleted int
 	var out []*schema.Object
 	for _, o := range objects {

@@ -112,7 +112,7 @@ func runOn(t *rapid.T, s store.Interface, args ...string) {
 	defer srv.Close()
 	var out, errs bytes.Buffer
 	c := &CLI{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: env(srv.URL)}
-	if code := c.Run(t.Context(), args); code != exitDone {
+	if code := runProgram(t.Context(), c, args); code != exitDone {
 		t.Fatalf("istioctl %s: exit %d\n%s%s", strings.Join(args, " "), code, &errs, &out)
 	}
 }
@@ -133,7 +133,7 @@ func TestExportIsOneState(t *testing.T) {
 	defer front.Close()
 	var out, errs bytes.Buffer
 	c := &CLI{Stdout: &out, Stderr: &errs, Getenv: env(front.URL), StderrIsTerminal: true}
-	if code := c.Run(t.Context(), []string{"export"}); code != exitDone {
+	if code := runProgram(t.Context(), c, []string{"export"}); code != exitDone {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
 	if n := strings.Count(out.String(), "kind: RouteRule"); pages == 0 || n != pageSize+1 || strings.Contains(out.String(), "name: z1") {

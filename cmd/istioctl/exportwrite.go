@@ -20,12 +20,12 @@ import (
 const exportMode = 0o644
 
 // writeExport writes the objects of a namespace, "" for all, to the target of -o.
-func (s *session) writeExport(output, namespace string, objects []*schema.Object) error {
+func writeExport(s *session, output, namespace string, objects []*schema.Object) error {
 	if isFolder(output) {
 		if err := checkExportNames(objects); err != nil {
 			return err
 		}
-		return s.exportFolder(output, namespace, objects)
+		return exportFolder(s, output, namespace, objects)
 	}
 	text, err := exportFile(objects)
 	switch {
@@ -50,7 +50,7 @@ func isFolder(output string) bool {
 
 // exportFolder writes one file per object. It leaves unchanged files alone, and touches
 // nothing outside the folder.
-func (s *session) exportFolder(folder, namespace string, objects []*schema.Object) error {
+func exportFolder(s *session, folder, namespace string, objects []*schema.Object) error {
 	defer s.clearProgress()
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

@@ -10,19 +10,13 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// writeFlags are the flags of every verb that changes objects.
+// writeFlags are the flags of every verb that writes the objects of files.
 type writeFlags struct {
-	files  fileFlags
-	output string
-	dryRun string
-	wait   bool // until the proxies run it
+	writeOptions
+	files fileFlags
+	wait  bool // until the proxies run it
 
 	atomic atomicFlags
-}
-
-// connect makes the client for the changes.
-func (f *writeFlags) connect(s *session, warn func(string)) (*client.Client, error) {
-	return s.connectWith(client.Options{Warn: warn, DryRun: f.dryRun == dryRunServer})
 }
 
 func (f *writeFlags) add(cmd *cobra.Command, formats []string) {
@@ -47,7 +41,7 @@ func (v fileVerb) run(ctx context.Context, s *session, flags writeFlags) error {
 	if flags.atomic.given() {
 		preconditions = flags.atomic.preconditions()
 	}
-	list, err := s.manifests(ctx, flags.files, preconditions...)
+	list, err := readManifests(ctx, s, flags.files, preconditions...)
 	if err != nil {
 		return err
 	}
@@ -62,7 +56,17 @@ func (v fileVerb) run(ctx context.Context, s *session, flags writeFlags) error {
 	if err != nil || !flags.wait {
 		return err
 	}
-	return s.waitFor(ctx, c, list)
+	return waitFor(ctx, s, c, keysOf(list))
+}
+
+// keysOf returns the keys of the objects whose names are known.
+func keysOf(list []manifest) (keys []schema.Key) {
+	for _, m := range list {
+		if m.Meta.Name != "" {
+			keys = append(keys, m.Key())
+		}
+	}
+	return keys
 }
 
 // each handles the objects one after the other, or all at once.
@@ -78,7 +82,7 @@ func (v fileVerb) each(ctx context.Context, s *session, c *client.Client, flags 
 			do: func(ctx context.Context) (*schema.Object, outcome, error) { return v.do(ctx, c, m) },
 		})
 	}
-	return s.perform(ctx, flags, steps)
+	return perform(ctx, s, flags.writeOptions, steps)
 }
 
 func (v fileVerb) command(s *session, cmd *cobra.Command) *cobra.Command {

@@ -53,7 +53,7 @@ If the server has dropped that revision before the last page, istioctl starts ag
 
   # Precedences by name
   istioctl get rr -o custom-columns=NAME:.metadata.name,PRECEDENCE:.spec.precedence`,
-		ValidArgsFunction: s.completeNames,
+		ValidArgsFunction: completeNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return runGet(cmd.Context(), s, flags, args)
@@ -82,7 +82,7 @@ func runGet(ctx context.Context, s *session, flags getFlags, args []string) erro
 			plain: true, rows: flags.rows, chunk: flags.chunk,
 		}, args)
 	}
-	q, err := s.query(flags.output, flags.selector, flags.allNamespaces, args)
+	q, err := newQuery(s, flags.output, flags.selector, flags.allNamespaces, args)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func runGet(ctx context.Context, s *session, flags getFlags, args []string) erro
 	if err != nil && !errors.Is(err, errReported) {
 		return s.fail(ctx, err)
 	}
-	return errors.Join(s.show(q, flags, objects), err)
+	return errors.Join(showObjects(s, q, flags, objects), err)
 }
 
 // run asks the server. It reports names that do not exist, and returns the rest with
@@ -107,7 +107,7 @@ func (q query) run(ctx context.Context, s *session, c *client.Client) ([]client.
 	if len(q.targets) > 0 {
 		return q.byName(ctx, s, c)
 	}
-	list, err := s.list(ctx, c, q.what(), q.chunk)
+	list, err := listAll(ctx, s, c, q.what(), q.chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -136,13 +136,13 @@ func (q query) byName(ctx context.Context, s *session, c *client.Client) ([]clie
 		}
 	}
 	if q.asked == everyKind && q.revision == 0 {
-		missing = s.nowhere(q, found)
+		missing = reportNowhere(s, q, found)
 	}
 	return objects, missing
 }
 
-// nowhere reports the names that no object of any kind has.
-func (s *session) nowhere(q query, found map[string]bool) (missing error) {
+// reportNowhere reports the names that no object of any kind has.
+func reportNowhere(s *session, q query, found map[string]bool) (missing error) {
 	for _, t := range q.targets {
 		if !found[t.name] {
 			fmt.Fprintf(s.Stderr, "error: nothing is named %s in namespace %s%s\n", t.name, q.namespace, misread(t.name))
@@ -170,8 +170,8 @@ func (q query) then(err error) string {
 	return fmt.Sprintf(" at revision %d: %s", q.revision, reason(err))
 }
 
-// show prints the objects found. An empty result is not an error.
-func (s *session) show(q query, flags getFlags, objects []client.ObjectWithStatus) error {
+// showObjects prints the objects found. An empty result is not an error.
+func showObjects(s *session, q query, flags getFlags, objects []client.ObjectWithStatus) error {
 	alone := len(q.targets) == 1
 	switch {
 	case len(objects) == 0 && len(q.targets) > 0:
@@ -180,7 +180,7 @@ func (s *session) show(q query, flags getFlags, objects []client.ObjectWithStatu
 		fmt.Fprintln(s.Stderr, q.nothing(q.namespace))
 		return nil
 	case isTable(flags.output):
-		return s.showTables(q, flags, objects)
+		return showTables(s, q, flags, objects)
 	}
 	p, err := objectPrinter(flags.output)
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *session) show(q query, flags getFlags, objects []client.ObjectWithStatu
 }
 
 // showTables prints one table per kind.
-func (s *session) showTables(q query, flags getFlags, objects []client.ObjectWithStatus) error {
+func showTables(s *session, q query, flags getFlags, objects []client.ObjectWithStatus) error {
 	style := tableStyle{
 		wide: flags.output == formatWide, namespaces: q.namespace == "", kinds: len(q.kinds) > 1,
 		rowFlags: flags.rows,

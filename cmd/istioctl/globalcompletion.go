@@ -13,7 +13,7 @@ import (
 
 // completeContexts completes the names of contexts.
 func (s *session) completeContexts(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	all, err := s.contexts()
+	all, err := readContexts(s.Getenv)
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

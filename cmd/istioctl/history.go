@@ -37,13 +37,13 @@ ISTIOCTL_USER. The server keeps the newest 10 changes of an object
   # What did it look like, and back to it
   istioctl get virtualservice reviews --revision 1204 -o yaml
   istioctl rollback virtualservice reviews --to 1204`,
-		ValidArgsFunction: s.completeName,
+		ValidArgsFunction: completeName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkOutput(output, historyFormats); err != nil {
 			return err
 		}
-		key, err := s.oneObject("history", args)
+		key, err := oneObject("history", s.namespace, args)
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func runHistory(ctx context.Context, s *session, output string, key schema.Key) 
 	if err != nil {
 		return err
 	}
-	versions, err := s.versions(ctx, c, key)
+	versions, err := knownVersions(ctx, s, c, key)
 	if err != nil {
 		return err
 	}
@@ -67,16 +67,16 @@ func runHistory(ctx context.Context, s *session, output string, key schema.Key) 
 		return err
 	}
 	if !isTable(output) {
-		return s.encode(output, struct {
+		return writeDocument(s.Stdout, output, struct {
 			APIVersion string  `json:"apiVersion"`
 			Kind       string  `json:"kind"`
 			Items      []entry `json:"items"`
 		}{"registry.istio.io/v1", "History", entries})
 	}
-	return s.showHistory(entries, output == formatWide)
+	return showHistory(s, entries, output == formatWide)
 }
 
-func (s *session) showHistory(entries []entry, wide bool) error {
+func showHistory(s *session, entries []entry, wide bool) error {
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "REVISION\tGENERATION\tWHEN\tVERB\tWHO\tPROGRAM\tTRANSACTION\tCHANGED")
 	for _, e := range entries {

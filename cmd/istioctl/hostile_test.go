@@ -189,7 +189,7 @@ func runOnTerminal(t *testing.T, url, stdin string, args ...string) (stdout, std
 	defer cancel()
 	var out, errs bytes.Buffer
 	c := &CLI{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, StdoutIsTerminal: true, StderrIsTerminal: true, Getenv: env(url)}
-	c.Run(ctx, args)
+	runProgram(ctx, c, args)
 	return out.String(), strings.ReplaceAll(errs.String(), "\r\033[K", "")
 }
 

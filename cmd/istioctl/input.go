@@ -33,9 +33,12 @@ func (f *fileFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 }
 
+// given reports whether there are any.
+func (f *fileFlags) given() bool { return len(f.names) > 0 }
+
 // required checks the flags of verbs that take objects only from files.
 func (f *fileFlags) required() error {
-	if len(f.names) == 0 {
+	if !f.given() {
 		return usagef("say what to read with -f FILE (a file, folder, URL, or - for standard input)")
 	}
 	return nil
@@ -45,13 +48,13 @@ func (f *fileFlags) noObjects() error {
 	return fmt.Errorf("no objects in %s", strings.Join(f.names, ", "))
 }
 
-// documents reads everything that the flags name, in order, and then reports everything
+// readDocuments reads everything that the flags name, in order, and then reports everything
 // that could not be read.
-func (s *session) documents(ctx context.Context, f fileFlags) ([]schema.Document, error) {
+func readDocuments(ctx context.Context, s *session, f fileFlags) ([]schema.Document, error) {
 	var docs []schema.Document
 	var failed []error
 	for _, name := range f.names {
-		got, err := s.read(ctx, name, f.recursive)
+		got, err := readSource(ctx, s, name, f.recursive)
 		if err != nil {
 			failed = append(failed, err)
 		}
@@ -60,12 +63,12 @@ func (s *session) documents(ctx context.Context, f fileFlags) ([]schema.Document
 	return docs, errors.Join(failed...)
 }
 
-func (s *session) read(ctx context.Context, name string, recursive bool) ([]schema.Document, error) {
+func readSource(ctx context.Context, s *session, name string, recursive bool) ([]schema.Document, error) {
 	switch {
 	case name == "-":
 		return split(s.Stdin, "stdin")
 	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
-		return s.fetch(ctx, name)
+		return fetch(ctx, s, name)
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -77,7 +80,7 @@ func (s *session) read(ctx context.Context, name string, recursive bool) ([]sche
 	return folder(name, recursive)
 }
 
-func (s *session) fetch(ctx context.Context, url string) ([]schema.Document, error) {
+func fetch(ctx context.Context, s *session, url string) ([]schema.Document, error) {
 	if s.requestTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.requestTimeout)

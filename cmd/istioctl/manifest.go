@@ -41,14 +41,14 @@ func isWhole(doc schema.Document, objects []*schema.Object) bool {
 	return len(objects) == 1 && yaml.Unmarshal(doc.Text, &head) == nil && head.Kind == objects[0].Kind.Kind
 }
 
-// manifests reads and checks all files. If there are errors in any of them, it returns
+// readManifests reads and checks all files. If there are errors in any of them, it returns
 // them together, and nothing may be sent. It prints warnings.
-func (s *session) manifests(ctx context.Context, f fileFlags, preconditions ...precondition) ([]manifest, error) {
-	docs, err := s.documents(ctx, f)
+func readManifests(ctx context.Context, s *session, f fileFlags, preconditions ...precondition) ([]manifest, error) {
+	docs, err := readDocuments(ctx, s, f)
 	if err != nil {
 		return nil, err
 	}
-	found, problems, err := s.check(ctx, docs)
+	found, problems, err := checkDocuments(ctx, s, docs)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +65,8 @@ func (s *session) manifests(ctx context.Context, f fileFlags, preconditions ...p
 	return found, nil
 }
 
-// check decodes and validates documents, each on its own. The error is ctx's.
-func (s *session) check(ctx context.Context, docs []schema.Document) ([]manifest, diag.List, error) {
+// checkDocuments decodes and validates documents, each on its own. The error is ctx's.
+func checkDocuments(ctx context.Context, s *session, docs []schema.Document) ([]manifest, diag.List, error) {
 	var found []manifest
 	var problems diag.List
 	for _, doc := range docs {
@@ -78,7 +78,7 @@ func (s *session) check(ctx context.Context, docs []schema.Document) ([]manifest
 		whole := isWhole(doc, objects)
 		for _, o := range objects {
 			m := manifest{o, doc, whole}
-			problems = append(problems, s.misplaced(m)...)
+			problems = append(problems, misplaced(s, m)...)
 			found = append(found, m)
 		}
 	}
@@ -88,18 +88,21 @@ func (s *session) check(ctx context.Context, docs []schema.Document) ([]manifest
 func (m manifest) problem(severity diag.Severity, reason diag.Reason, field, message string) diag.Problem {
 	return diag.Problem{
 		Severity: severity, Reason: reason, Code: diag.CodeOf(reason), Object: m.Key().Ref(),
-		Field: field, Message: message, Position: place(m.doc),
+		Field: field, Message: message, Position: m.place(),
 	}
 }
 
 // misplaced finds an object whose namespace is not that of the command line.
-func (s *session) misplaced(m manifest) diag.List {
+func misplaced(s *session, m manifest) diag.List {
 	if !s.namespaceGiven || m.Meta.Namespace == s.namespace {
 		return nil
 	}
 	return diag.List{m.problem(diag.Error, diag.FieldInvalid, "metadata.namespace",
 		fmt.Sprintf("the object is in namespace %q, the command line says %q", m.Meta.Namespace, s.namespace))}
 }
+
+// place returns the position of the object in its file.
+func (m manifest) place() *diag.Position { return place(m.doc) }
 
 func place(doc schema.Document) *diag.Position {
 	return &diag.Position{File: doc.File, Line: doc.Line, Column: 1}

@@ -92,7 +92,7 @@ func analyzed(t *testing.T, settings, text string) diag.List {
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code := c.Run(t.Context(), []string{"analyze", "--v1", "-f", "-", "--mesh-config", file, "-o", "json", "--fail-on", "warning"})
+	code := runProgram(t.Context(), c, []string{"analyze", "--v1", "-f", "-", "--mesh-config", file, "-o", "json", "--fail-on", "warning"})
 	var found struct{ Problems diag.List }
 	if err := json.Unmarshal(out.Bytes(), &found); err != nil || (code == exitDone) != (len(found.Problems) == 0) {
 		t.Fatalf("exit %d: %v\n%s%s", code, err, &out, &errs)

@@ -41,7 +41,7 @@ func (f *meshFlags) check(cmd *cobra.Command) error {
 }
 
 // offline reports whether files replace the server.
-func (f *meshFlags) offline() bool { return len(f.files.names) > 0 }
+func (f *meshFlags) offline() bool { return f.files.given() }
 
 // snapshot returns the mesh of the files alone. The files are checked as by any verb.
 func (f *meshFlags) snapshot(ctx context.Context, s *session) (*mesh.Snapshot, []*schema.Object, error) {
@@ -49,7 +49,7 @@ func (f *meshFlags) snapshot(ctx context.Context, s *session) (*mesh.Snapshot, [
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := s.manifests(ctx, f.files, repeated(diag.Error))
+	found, err := readManifests(ctx, s, f.files, repeated(diag.Error))
 	if err != nil {
 		return nil, nil, err
 	}

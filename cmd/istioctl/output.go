@@ -81,11 +81,11 @@ func objectPrinter(format string) (printers.ResourcePrinter, error) {
 	return nil, usagef("there is no output format %q", format)
 }
 
-// encode prints a document.
-func (s *session) encode(format string, document any) error {
+// writeDocument prints a document.
+func writeDocument(w io.Writer, format string, document any) error {
 	text, err := encode(format, document)
 	if err == nil {
-		_, err = io.WriteString(s.Stdout, text)
+		_, err = io.WriteString(w, text)
 	}
 	return err
 }

@@ -33,19 +33,19 @@ func (n chunkSize) check() error {
 	return nil
 }
 
-// list reads the selection in pages, all of it at one revision. If the server forgets
+// listAll reads the selection in pages, all of it at one revision. If the server forgets
 // that revision too often in between, list reads everything in one request.
-func (s *session) list(ctx context.Context, c *client.Client, what client.Selection, size chunkSize) (list *client.ListWithStatus, err error) {
+func listAll(ctx context.Context, s *session, c *client.Client, what client.Selection, size chunkSize) (list *client.ListWithStatus, err error) {
 	for range listTries {
-		list, err = s.pages(ctx, c, what, size)
+		list, err = readPages(ctx, s, c, what, size)
 		if !errors.Is(err, store.ErrExpired) {
 			return list, err
 		}
 	}
-	return s.pages(ctx, c, what, 0)
+	return readPages(ctx, s, c, what, 0)
 }
 
-func (s *session) pages(ctx context.Context, c *client.Client, what client.Selection, size chunkSize) (*client.ListWithStatus, error) {
+func readPages(ctx context.Context, s *session, c *client.Client, what client.Selection, size chunkSize) (*client.ListWithStatus, error) {
 	defer s.clearProgress()
 	whole := &client.ListWithStatus{}
 	for page, err := range c.Pages(ctx, what, store.ListOptions{Limit: int(size)}) {

@@ -40,7 +40,7 @@ to the newest state of the object, so concurrent changes of other fields are not
 
   # Set one label, remove another, and see what would come of it
   istioctl patch vs/reviews -p '{metadata: {labels: {team: books, old: null}}}' --dry-run=server -o yaml`,
-		ValidArgsFunction: s.completeName,
+		ValidArgsFunction: completeName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runPatch(cmd.Context(), s, flags, args) }
 	cmd.Flags().StringVarP(&flags.text, "patch", "p", "", "the patch")
@@ -61,7 +61,7 @@ func runPatch(ctx context.Context, s *session, flags patchFlags, args []string) 
 	if err := checkOutput(flags.output, writeFormats); err != nil {
 		return err
 	}
-	key, err := s.oneObject("patch", args)
+	key, err := oneObject("patch", s.namespace, args)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func runPatch(ctx context.Context, s *session, flags patchFlags, args []string) 
 	if err != nil {
 		return err
 	}
-	write := writeFlags{output: flags.output, dryRun: flags.dryRun}
+	write := writeOptions{output: flags.output, dryRun: flags.dryRun}
 	c, err := write.connect(s, s.warnUnknown)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func runPatch(ctx context.Context, s *session, flags patchFlags, args []string) 
 	if err != nil {
 		return err
 	}
-	return s.perform(ctx, write, []step{patchStep(c, named, kind, patch)})
+	return perform(ctx, s, write, []step{patchStep(c, named, kind, patch)})
 }
 
 func patchStep(c *client.Client, named *schema.Object, kind types.PatchType, patch []byte) step {

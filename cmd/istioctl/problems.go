@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -37,7 +36,7 @@ the exit code is 0. It is 1 for an object that does not exist.`,
 
   # Why does this rule not do what it says?
   istioctl problems routerule reviews-v2`,
-		ValidArgsFunction: s.completeNames,
+		ValidArgsFunction: completeNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return runProblems(cmd.Context(), s, output, args)
@@ -50,7 +49,7 @@ func runProblems(ctx context.Context, s *session, output string, args []string) 
 	if err := checkOutput(output, problemFormats); err != nil {
 		return err
 	}
-	about, err := s.problemFilter(args)
+	about, err := problemFilter(s, args)
 	if err != nil {
 		return err
 	}
@@ -63,18 +62,18 @@ func runProblems(ctx context.Context, s *session, output string, args []string) 
 		return s.fail(ctx, err)
 	}
 	found.Problems = slices.DeleteFunc(found.Problems, func(p diag.Problem) bool { return !about(p.Object) })
-	missing := s.missing(ctx, c, args, found.Problems)
+	missing := reportMissing(ctx, s, c, args, found.Problems)
 	if missing != nil && !errors.Is(missing, errReported) {
 		return s.fail(ctx, missing)
 	}
 	if missing != nil && len(found.Problems) == 0 {
 		return missing // An empty list would suggest that the missing object exists.
 	}
-	return errors.Join(s.showFound(found, output), missing)
+	return errors.Join(showFound(s, found, output), missing)
 }
 
-// missing reports named objects that do not exist. An object with a problem exists.
-func (s *session) missing(ctx context.Context, c *client.Client, args []string, found diag.List) error {
+// reportMissing reports named objects that do not exist. An object with a problem exists.
+func reportMissing(ctx context.Context, s *session, c *client.Client, args []string, found diag.List) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -87,7 +86,7 @@ func (s *session) missing(ctx context.Context, c *client.Client, args []string, 
 		if slices.ContainsFunc(found, func(p diag.Problem) bool { return p.Object.Kind == t.kind.Kind && p.Object.Name == t.name }) {
 			continue
 		}
-		there, err := s.exists(ctx, c, t)
+		there, err := exists(ctx, s, c, t)
 		if err != nil {
 			return err
 		}
@@ -100,17 +99,17 @@ func (s *session) missing(ctx context.Context, c *client.Client, args []string, 
 }
 
 // exists looks in all namespaces, or in the one that was given.
-func (s *session) exists(ctx context.Context, c *client.Client, t target) (bool, error) {
+func exists(ctx context.Context, s *session, c *client.Client, t target) (bool, error) {
 	named := client.Selection{Kinds: []*schema.Kind{t.kind}, Fields: fields.OneTermEqualSelector(schema.FieldName, t.name).String()}
 	if s.namespaceGiven {
 		named.Namespace = s.namespace
 	}
-	list, err := s.list(ctx, c, named, pageSize)
+	list, err := listAll(ctx, s, c, named, pageSize)
 	return err == nil && len(list.Items) > 0, err
 }
 
 // problemFilter returns a filter for the objects that the arguments name.
-func (s *session) problemFilter(args []string) (func(diag.Ref) bool, error) {
+func problemFilter(s *session, args []string) (func(diag.Ref) bool, error) {
 	here := func(r diag.Ref) bool { return !s.namespaceGiven || r.Namespace == s.namespace }
 	if len(args) == 0 {
 		return here, nil
@@ -140,13 +139,9 @@ func subject(p diag.Problem) string {
 	return p.Object.String()
 }
 
-func (s *session) showFound(found *client.Problems, output string) error {
+func showFound(s *session, found *client.Problems, output string) error {
 	if !isTable(output) {
-		text, err := encode(output, found)
-		if err == nil {
-			_, err = io.WriteString(s.Stdout, text)
-		}
-		return err
+		return writeDocument(s.Stdout, output, found)
 	}
 	if len(found.Problems) == 0 {
 		fmt.Fprintf(s.Stderr, "No problems found%s.\n", at(found.Revision))

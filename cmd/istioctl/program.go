@@ -12,9 +12,22 @@ type CLI struct {
 	// StderrIsTerminal allows progress to be drawn.
 	StderrIsTerminal bool
 	Getenv           func(string) string
+	// Version is what the program says of itself to people and to servers.
+	Version string
 	// User returns the user's name in the operating system.
 	User func() string
 
-	// outside is the CLI that Run was called on. Its streams do not escape.
-	outside *CLI
+	// Outside is the program that this one was made of by escaped. Its streams do not
+	// escape.
+	Outside *CLI
+}
+
+// escaped returns the program with streams that escape all that is written to them, so
+// that no text can control the terminal, and a function that flushes them. Stdout leads
+// to out.
+func (c *CLI) escaped(out io.Writer) (inside *CLI, flush func()) {
+	inside = new(*c)
+	stdout, stderr := newStream(out, c.StdoutIsTerminal), newStream(c.Stderr, c.StderrIsTerminal)
+	inside.Stdout, inside.Stderr, inside.Outside = stdout, stderr, c
+	return inside, func() { _, _ = stdout.Flush(), stderr.Flush() }
 }

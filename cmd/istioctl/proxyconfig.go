@@ -43,7 +43,7 @@ tables, because the server encodes Envoy's messages.`,
   # All as Envoy is told it
   istioctl proxy-config all productpage -o yaml`,
 		Args:              taught(cobra.ExactArgs(2), "say what and of which proxy: istioctl proxy-config %s PROXY", strings.Join(configTypes, "|")),
-		ValidArgsFunction: s.completeConfig,
+		ValidArgsFunction: completeConfig(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.checkConfig(cmd, args[0], output); err != nil {
@@ -70,14 +70,17 @@ func (f *proxyFlags) checkConfig(cmd *cobra.Command, configType, output string) 
 }
 
 // completeConfig completes a type, and then the node of a connected proxy.
-func (s *session) completeConfig(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
-	switch len(args) {
-	case 0:
-		return configTypes, cobra.ShellCompDirectiveNoFileComp
-	case 1:
-		return s.completeNodes(cmd, args, part)
+func completeConfig(s *session) cobra.CompletionFunc {
+	nodes := completeNodes(s)
+	return func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+		switch len(args) {
+		case 0:
+			return configTypes, cobra.ShellCompDirectiveNoFileComp
+		case 1:
+			return nodes(cmd, args, part)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
 func runProxyConfig(ctx context.Context, s *session, f *proxyFlags, configType, proxy, output string) error {
@@ -94,13 +97,13 @@ func runProxyConfig(ctx context.Context, s *session, f *proxyFlags, configType, 
 		if err != nil {
 			return s.fail(ctx, err)
 		}
-		return s.encode(output, found)
+		return writeDocument(s.Stdout, output, found)
 	}
 	summary, err := f.summary(ctx, s, proxy, configType)
 	if err != nil {
 		return err
 	}
-	return s.showSummary(summary, configType)
+	return showSummary(s, summary, configType)
 }
 
 // summary returns the proxy's configuration from the files, or else from the server.
@@ -124,18 +127,18 @@ func (f *proxyFlags) summary(ctx context.Context, s *session, proxy, configType 
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
-	s.warnRefusing(ctx, c, of.Node)
+	warnRefusing(ctx, s, c, of.Node)
 	return found, nil
 }
 
 // showSummary prints one table of the summary, or all of them.
-func (s *session) showSummary(all *explain.Summary, configType string) error {
+func showSummary(s *session, all *explain.Summary, configType string) error {
 	shows := map[string]func() error{
-		"clusters":  func() error { return s.showClusters(all.Clusters) },
-		"listeners": func() error { return s.showListeners(all.Listeners) },
-		"routes":    func() error { return s.showRoutes(all.Routes) },
-		"endpoints": func() error { return s.showEndpoints(all.Endpoints) },
-		"secrets":   func() error { return s.showSecrets(all.Secrets) },
+		"clusters":  func() error { return showClusters(s, all.Clusters) },
+		"listeners": func() error { return showListeners(s, all.Listeners) },
+		"routes":    func() error { return showRoutes(s, all.Routes) },
+		"endpoints": func() error { return showEndpoints(s, all.Endpoints) },
+		"secrets":   func() error { return showSecrets(s, all.Secrets) },
 	}
 	if show := shows[configType]; show != nil {
 		return show()
@@ -154,7 +157,7 @@ func (s *session) showSummary(all *explain.Summary, configType string) error {
 	return nil
 }
 
-func (s *session) showClusters(rows []explain.ClusterRow) error {
+func showClusters(s *session, rows []explain.ClusterRow) error {
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "CLUSTER\tTYPE\tENDPOINTS\tBALANCER\tTLS\tOF")
 	for _, r := range rows {
@@ -167,7 +170,7 @@ func (s *session) showClusters(rows []explain.ClusterRow) error {
 	return tab.Flush()
 }
 
-func (s *session) showListeners(rows []explain.ListenerRow) error {
+func showListeners(s *session, rows []explain.ListenerRow) error {
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "LISTENER\tDIRECTION\tTAKES\tOPEN\tOF")
 	for _, r := range rows {
@@ -181,7 +184,7 @@ func (s *session) showListeners(rows []explain.ListenerRow) error {
 }
 
 // showRoutes prints the routes. It also prints the output of 'route --all'.
-func (s *session) showRoutes(rows []explain.RouteRow) error {
+func showRoutes(s *session, rows []explain.RouteRow) error {
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "LISTENER\tHOST\tMATCH\tTO\tRULE\tWITH")
 	for _, r := range rows {
@@ -191,7 +194,7 @@ func (s *session) showRoutes(rows []explain.RouteRow) error {
 	return tab.Flush()
 }
 
-func (s *session) showEndpoints(rows []explain.EndpointRow) error {
+func showEndpoints(s *session, rows []explain.EndpointRow) error {
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "CLUSTER\tENDPOINT\tZONE\tWEIGHT")
 	for _, r := range rows {
@@ -200,7 +203,7 @@ func (s *session) showEndpoints(rows []explain.EndpointRow) error {
 	return tab.Flush()
 }
 
-func (s *session) showSecrets(rows []explain.SecretRow) error {
+func showSecrets(s *session, rows []explain.SecretRow) error {
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "SECRET\tUSE\tSUBJECT\tNAMES\tVALID UNTIL\tSHA-256\tOF")
 	for _, r := range rows {

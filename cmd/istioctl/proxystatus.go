@@ -60,13 +60,13 @@ part of node IDs.`,
 		}
 		q := proxyQuery{c, strings.Join(args, ""), output}
 		if watch {
-			return s.fail(cmd.Context(), s.followProxies(cmd.Context(), q))
+			return s.fail(cmd.Context(), followProxies(cmd.Context(), s, q))
 		}
 		all, err := q.there(cmd.Context())
 		if err != nil {
 			return s.fail(cmd.Context(), err)
 		}
-		return s.printProxies(all, output)
+		return printProxies(s, all, output)
 	}
 	addOutput(cmd, &output, proxyFormats)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show the proxies again after each change, until interrupted")
@@ -98,15 +98,15 @@ func (q proxyQuery) there(ctx context.Context) ([]client.Proxy, error) {
 
 // followProxies shows the proxies again after each change. It looks once a second. The
 // first answer shows whether there is a server at all; later failures are retried.
-func (s *session) followProxies(ctx context.Context, q proxyQuery) error {
+func followProxies(ctx context.Context, s *session, q proxyQuery) error {
 	shown, err := q.there(ctx)
 	if err == nil {
-		err = s.printProxies(shown, q.output)
+		err = printProxies(s, shown, q.output)
 	}
 	if err != nil {
 		return err
 	}
-	link := connection{session: s}
+	link := newConnection(s, nil)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -126,21 +126,17 @@ func (s *session) followProxies(ctx context.Context, q proxyQuery) error {
 		}
 		link.back()
 		fmt.Fprintln(s.Stdout)
-		if err := s.printProxies(all, q.output); err != nil {
+		if err := printProxies(s, all, q.output); err != nil {
 			return err
 		}
 		shown = all
 	}
 }
 
-func (s *session) printProxies(all []client.Proxy, output string) error {
+func printProxies(s *session, all []client.Proxy, output string) error {
 	switch {
 	case !isTable(output) && output != formatWide:
-		text, err := encode(output, all)
-		if err == nil {
-			_, err = io.WriteString(s.Stdout, text)
-		}
-		return err
+		return writeDocument(s.Stdout, output, all)
 	case len(all) == 0:
 		fmt.Fprintln(s.Stderr, "No proxies are connected.")
 		return nil

@@ -100,5 +100,5 @@ func (t *atomicApply) candidates(ctx context.Context) (*client.ListWithStatus, e
 	if t.namespaceGiven {
 		what.Namespace = t.namespace
 	}
-	return t.session.list(ctx, t.client, what, pageSize)
+	return listAll(ctx, t.session, t.client, what, pageSize)
 }

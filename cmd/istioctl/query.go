@@ -14,7 +14,7 @@ type query struct {
 // what returns the selection to list if there are no names.
 func (q query) what() client.Selection { return q.selected.among(q.kinds, q.namespace) }
 
-func (s *session) query(output string, selector selectorFlags, allNamespaces bool, args []string) (query, error) {
+func newQuery(s *session, output string, selector selectorFlags, allNamespaces bool, args []string) (query, error) {
 	if err := checkOutput(output, readFormats); err != nil {
 		return query{}, err
 	}

@@ -42,13 +42,13 @@ func replaceHint(m manifest, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound) && m.Meta.ResourceVersion != "":
 		return &store.Error{Kind: store.ErrNotFound, Detail: fmt.Sprintf(
-			"does not exist any more; leave metadata.resourceVersion out of %s and use 'istioctl apply' to make it anew", place(m.doc))}
+			"does not exist any more; leave metadata.resourceVersion out of %s and use 'istioctl apply' to make it anew", m.place())}
 	case errors.Is(err, store.ErrNotFound):
 		return &store.Error{Kind: store.ErrNotFound, Detail: "does not exist; use 'istioctl create' or 'istioctl apply' to make it"}
 	case errors.Is(err, store.ErrConflict) && m.Meta.ResourceVersion != "":
 		return &store.Error{Kind: store.ErrConflict, Detail: fmt.Sprintf(
 			"is not the one with resourceVersion %s of %s; get it again, or leave metadata.resourceVersion out to overwrite it",
-			m.Meta.ResourceVersion, place(m.doc))}
+			m.Meta.ResourceVersion, m.place())}
 	}
 	return err
 }

@@ -18,7 +18,7 @@ const mostAbandoned = 10
 // report prints the results of a command that changes objects: a line for each object,
 // progress meanwhile, and a sum at the end.
 type report struct {
-	*session
+	session *session
 	printer printers.ResourcePrinter // of results; nil for lines
 	total   int
 	counts  map[outcome]int
@@ -30,7 +30,7 @@ func (r *report) done(o *schema.Object, what outcome) {
 	r.counts[what]++
 	r.clear()
 	if r.printer != nil {
-		if err := printObject(r.Stdout, r.printer, o); err != nil {
+		if err := printObject(r.session.Stdout, r.printer, o); err != nil {
 			r.broken = err
 		}
 		return
@@ -39,13 +39,13 @@ func (r *report) done(o *schema.Object, what outcome) {
 	if more {
 		rest = ":" + rest
 	}
-	fmt.Fprintf(r.Stdout, "%s %s%s%s%s\n", label(o), done, where(o), rest, r.mark())
+	fmt.Fprintf(r.session.Stdout, "%s %s%s%s%s\n", label(o), done, where(o), rest, r.mark())
 }
 
 func (r *report) failure(o *schema.Object, reason string) {
 	r.counts[failed]++
 	r.clear()
-	fmt.Fprintf(r.Stderr, "error: %s%s: %s\n", label(o), where(o), reason)
+	fmt.Fprintf(r.session.Stderr, "error: %s%s: %s\n", label(o), where(o), reason)
 }
 
 // abandon names the objects that were not sent because the server cannot be reached.
@@ -54,10 +54,10 @@ func (r *report) abandon(rest []step) {
 	r.counts[notSent] += len(rest)
 	for i, st := range rest {
 		if i == mostAbandoned {
-			fmt.Fprintf(r.Stderr, "… and %d more %s\n", len(rest)-i, notSent)
+			fmt.Fprintf(r.session.Stderr, "… and %d more %s\n", len(rest)-i, notSent)
 			return
 		}
-		fmt.Fprintf(r.Stderr, "%s %s%s\n", label(st.object), notSent, where(st.object))
+		fmt.Fprintf(r.session.Stderr, "%s %s%s\n", label(st.object), notSent, where(st.object))
 	}
 }
 
@@ -73,9 +73,9 @@ func (r *report) finish() error {
 		}
 	}
 	if r.total > 1 {
-		out := r.Stdout
+		out := r.session.Stdout
 		if r.printer != nil || r.counts[failed] > 0 {
-			out = r.Stderr
+			out = r.session.Stderr
 		}
 		fmt.Fprintf(out, "%s%s\n", strings.Join(parts, ", "), r.mark())
 	}
@@ -85,6 +85,9 @@ func (r *report) finish() error {
 	return r.broken
 }
 
+// failed returns the number of objects that were not written.
+func (r *report) failed() int { return r.counts[failed] }
+
 func (r *report) progress(i int) {
 	if r.total >= progressFrom && r.dryRun != dryRunClient {
 		r.session.progress(fmt.Sprintf("%d of %d", i, r.total))
@@ -93,7 +96,7 @@ func (r *report) progress(i int) {
 
 func (r *report) clear() {
 	if r.total >= progressFrom && r.dryRun != dryRunClient {
-		r.clearProgress()
+		r.session.clearProgress()
 	}
 }
 

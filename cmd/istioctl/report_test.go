@@ -38,7 +38,7 @@ func TestProgressIsForTerminalsAndLongWork(t *testing.T) {
 			Stdin: strings.NewReader(manyRules(tc.objects)), Stdout: &out, Stderr: &errs,
 			StderrIsTerminal: tc.terminal, Getenv: env(server.url()),
 		}
-		if code := c.Run(t.Context(), []string{"create", "-f", "-"}); code != exitDone {
+		if code := runProgram(t.Context(), c, []string{"create", "-f", "-"}); code != exitDone {
 			t.Fatalf("exit %d: %s", code, &errs)
 		}
 		drawn := strings.Contains(errs.String(), fmt.Sprintf("1 of %d", tc.objects))

@@ -38,7 +38,7 @@ func (f *proxyFlags) resolveProxy(ctx context.Context, c *client.Client, part st
 
 // warnRefusing warns that a proxy refuses its configuration, and so does something else
 // than what is shown. It does not warn of an unknown proxy.
-func (s *session) warnRefusing(ctx context.Context, c *client.Client, node string) {
+func warnRefusing(ctx context.Context, s *session, c *client.Client, node string) {
 	all, err := c.Proxy(ctx, node)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		s.warn("whether the proxy takes this is not known: " + s.explain(ctx, err))
@@ -75,15 +75,17 @@ func knownNodes(ctx context.Context, c *client.Client, part string) ([]string, e
 }
 
 // completeNodes completes the node id of a connected proxy from any part of it.
-func (s *session) completeNodes(cmd *cobra.Command, _ []string, part string) ([]string, cobra.ShellCompDirective) {
-	const nothing = cobra.ShellCompDirectiveNoFileComp
-	if s.begin(cmd, nil) != nil {
-		return nil, nothing
+func completeNodes(s *session) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, part string) ([]string, cobra.ShellCompDirective) {
+		const nothing = cobra.ShellCompDirectiveNoFileComp
+		if s.begin(cmd, nil) != nil {
+			return nil, nothing
+		}
+		c, err := s.connect(func(string) {})
+		if err != nil {
+			return nil, nothing
+		}
+		nodes, _ := knownNodes(cmd.Context(), c, part)
+		return nodes, nothing
 	}
-	c, err := s.connect(func(string) {})
-	if err != nil {
-		return nil, nothing
-	}
-	nodes, _ := knownNodes(cmd.Context(), c, part)
-	return nodes, nothing
 }

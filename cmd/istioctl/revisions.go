@@ -45,9 +45,9 @@ func reached(ctx context.Context, c *client.Client, revision int64) error {
 	return err
 }
 
-// versions returns the versions of an object that the server knows. It returns an error
+// knownVersions returns the versions of an object that the server knows. It returns an error
 // if there are none.
-func (s *session) versions(ctx context.Context, c *client.Client, key schema.Key) ([]store.Version, error) {
+func knownVersions(ctx context.Context, s *session, c *client.Client, key schema.Key) ([]store.Version, error) {
 	versions, err := c.History(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fmt.Errorf("%s/%s is not in namespace %s, and was not as far as the server knows",

@@ -54,13 +54,13 @@ each object (pilot-api --history).`,
 
   # Only its route rules
   istioctl rollback --namespace books --kind routerule --to 1204`,
-		ValidArgsFunction: s.completeName,
+		ValidArgsFunction: completeName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("kind") && flags.kind == "" {
 			return usagef("--kind is empty: is a variable not set? Without it all kinds are meant")
 		}
-		scope, err := s.rollbackScope(flags, args)
+		scope, err := rollbackScope(s, flags, args)
 		if err != nil {
 			return err
 		}
@@ -80,14 +80,14 @@ each object (pilot-api --history).`,
 
 // rollbackScope refuses arguments that name neither an object nor a namespace. A whole
 // namespace is never implied.
-func (s *session) rollbackScope(flags rollbackFlags, args []string) (store.Scope, error) {
+func rollbackScope(s *session, flags rollbackFlags, args []string) (store.Scope, error) {
 	switch {
 	case flags.to == 0:
 		return store.Scope{}, usagef("say the revision to go back to with --to REVISION; 'istioctl history KIND NAME' shows them")
 	case len(args) > 0 && flags.kind != "":
 		return store.Scope{}, usagef("--kind is for a whole namespace: name an object, or a kind")
 	case len(args) > 0:
-		key, err := s.oneObject("rollback", args)
+		key, err := oneObject("rollback", s.namespace, args)
 		kind, _ := schema.KindByName(key.Kind)
 		return store.Scope{Kind: kind, Namespace: key.Namespace, Name: key.Name}, err
 	case !s.namespaceGiven:
@@ -103,32 +103,35 @@ func (s *session) rollbackScope(flags rollbackFlags, args []string) (store.Scope
 }
 
 func runRollback(ctx context.Context, s *session, flags rollbackFlags, scope store.Scope) error {
-	c, err := s.connectWith(client.Options{Warn: s.warn, DryRun: flags.dryRun == dryRunServer})
+	c, err := writeOptions{dryRun: flags.dryRun}.connect(s, s.warn)
 	if err != nil {
 		return err
 	}
 	if !flags.atomic {
-		return s.rollBackInSteps(ctx, c, flags, scope)
+		return rollBackInSteps(ctx, s, c, flags, scope)
 	}
 	results, err := c.Rollback(ctx, scope, int64(flags.to))
 	if err != nil {
-		return s.notRolledBack(ctx, c, scope, int64(flags.to), err)
+		return notRolledBack(ctx, s, c, scope, int64(flags.to), err)
 	}
 	if len(results) == 0 {
-		return s.nothingToRollBack(ctx, c, flags, scope)
+		return nothingToRollBack(ctx, s, c, flags, scope)
 	}
-	r := &report{session: s, total: len(results), counts: map[outcome]int{}, dryRun: flags.dryRun}
+	r, err := newReport(s, writeOptions{dryRun: flags.dryRun}, len(results))
+	if err != nil {
+		return err
+	}
 	for _, result := range results {
 		r.done(result.Object, rolledBack(result))
 	}
 	return r.finish()
 }
 
-func (s *session) nothingToRollBack(ctx context.Context, c *client.Client, flags rollbackFlags, scope store.Scope) error {
+func nothingToRollBack(ctx context.Context, s *session, c *client.Client, flags rollbackFlags, scope store.Scope) error {
 	what := "namespace " + scope.Namespace
 	if scope.Name != "" {
 		// "Nothing has changed" would suggest that the object is or was there.
-		if _, err := s.versions(ctx, c, keyOf(scope)); err != nil {
+		if _, err := knownVersions(ctx, s, c, keyOf(scope)); err != nil {
 			return err
 		}
 		what = scope.Kind.Singular + "/" + scope.Name
@@ -154,11 +157,11 @@ func keyOf(scope store.Scope) schema.Key {
 }
 
 // notRolledBack returns an error that says what to do instead.
-func (s *session) notRolledBack(ctx context.Context, c *client.Client, scope store.Scope, to int64, err error) error {
+func notRolledBack(ctx context.Context, s *session, c *client.Client, scope store.Scope, to int64, err error) error {
 	text := strings.TrimSpace(s.explain(ctx, err))
 	switch {
 	case errors.Is(err, store.ErrExpired) && scope.Name != "":
-		return fmt.Errorf("%s/%s cannot go back to revision %d: %s; nothing was done", scope.Kind.Singular, scope.Name, to, s.nextKnown(ctx, c, scope, to))
+		return fmt.Errorf("%s/%s cannot go back to revision %d: %s; nothing was done", scope.Kind.Singular, scope.Name, to, nextKnown(ctx, s, c, scope, to))
 	case errors.Is(err, store.ErrExpired):
 		return fmt.Errorf("%s; nothing was done: choose a newer revision, or roll back other objects one by one", text)
 	case errors.Is(err, store.ErrFuture):
@@ -170,7 +173,7 @@ func (s *session) notRolledBack(ctx context.Context, c *client.Client, scope sto
 }
 
 // nextKnown says which revision an object can go back to instead, if that is known.
-func (s *session) nextKnown(ctx context.Context, c *client.Client, scope store.Scope, to int64) string {
+func nextKnown(ctx context.Context, s *session, c *client.Client, scope store.Scope, to int64) string {
 	versions, err := c.History(ctx, keyOf(scope))
 	for i := len(versions) - 1; err == nil && i >= 0; i-- {
 		if v := versions[i]; !v.Lost && v.Revision > to {

@@ -13,15 +13,18 @@ import (
 )
 
 // rollBackInSteps rolls back in several steps and reports each step when it is done.
-func (s *session) rollBackInSteps(ctx context.Context, c *client.Client, flags rollbackFlags, scope store.Scope) error {
-	r := &report{session: s, counts: map[outcome]int{}, dryRun: flags.dryRun}
+func rollBackInSteps(ctx context.Context, s *session, c *client.Client, flags rollbackFlags, scope store.Scope) error {
+	r, err := newReport(s, writeOptions{dryRun: flags.dryRun}, 0)
+	if err != nil {
+		return err
+	}
 	told, changed, remaining := 0, 0, 0
 	for step, err := range c.RollbackInSteps(ctx, scope, int64(flags.to)) {
 		switch {
 		case err != nil && told == 0 && changed == 0:
-			return s.notRolledBack(ctx, c, scope, int64(flags.to), err)
+			return notRolledBack(ctx, s, c, scope, int64(flags.to), err)
 		case err != nil:
-			return s.brokenOff(ctx, r, flags, changed, remaining, err)
+			return brokenOff(ctx, s, r, flags, changed, remaining, err)
 		}
 		changed, remaining = changed+len(step.Results), step.Remaining
 		told += len(step.Results) + len(step.Undone)
@@ -35,10 +38,10 @@ func (s *session) rollBackInSteps(ctx context.Context, c *client.Client, flags r
 		r.progress(told)
 	}
 	if told == 0 {
-		return s.nothingToRollBack(ctx, c, flags, scope)
+		return nothingToRollBack(ctx, s, c, flags, scope)
 	}
-	err := r.finish()
-	if left := r.counts[failed]; left > 0 && flags.dryRun != dryRunServer {
+	err = r.finish()
+	if left := r.failed(); left > 0 && flags.dryRun != dryRunServer {
 		fmt.Fprintf(s.Stderr, "%s not as at revision %d. The same command tries again, and overwrites what others changed meanwhile.\n",
 			areObjects(left), flags.to)
 	}
@@ -46,7 +49,7 @@ func (s *session) rollBackInSteps(ctx context.Context, c *client.Client, flags r
 }
 
 // brokenOff returns the error of a rollback that ended after some of its steps.
-func (s *session) brokenOff(ctx context.Context, r *report, flags rollbackFlags, changed, remaining int, err error) error {
+func brokenOff(ctx context.Context, s *session, r *report, flags rollbackFlags, changed, remaining int, err error) error {
 	if r.finish() == nil && flags.dryRun == dryRunServer {
 		return s.fail(ctx, err)
 	}

@@ -40,11 +40,11 @@ successfully when it is interrupted.`,
 		Args:              unknownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: s.begin,
-		Version:           version,
+		Version:           c.Version,
 		// A slip such as crate for create is two letters at most.
 		SuggestionsMinimumDistance: 2,
 	}
-	root.SetVersionTemplate(versionLine("Client", clientVersion()))
+	root.SetVersionTemplate(versionLine("Client", clientVersion(c.Version)))
 	root.InitDefaultVersionFlag()
 	root.SetIn(c.Stdin)
 	root.SetOut(c.Stdout)

@@ -64,7 +64,7 @@ shows that. If no route takes the request, that is not a failure: the exit code 
 	}
 	f.add(cmd)
 	// The flag exists, so this cannot fail.
-	_ = cmd.RegisterFlagCompletionFunc("from", s.completeNodes)
+	_ = cmd.RegisterFlagCompletionFunc("from", completeNodes(s))
 	return cmd
 }
 
@@ -117,7 +117,7 @@ func runRoute(ctx context.Context, s *session, f *routeFlags, target string) err
 		return err
 	}
 	if !isTable(f.output) {
-		return s.encode(f.output, e)
+		return writeDocument(s.Stdout, f.output, e)
 	}
 	return e.Write(s.Stdout)
 }
@@ -147,7 +147,7 @@ func (f *routeFlags) explain(ctx context.Context, s *session, target string) (*e
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
-	s.warnRefusing(ctx, c, of.Node)
+	warnRefusing(ctx, s, c, of.Node)
 	return e, nil
 }
 
@@ -157,9 +157,9 @@ func runRoutes(ctx context.Context, s *session, f *routeFlags) error {
 		return err
 	}
 	if !isTable(f.output) {
-		return s.encode(f.output, summary.Routes)
+		return writeDocument(s.Stdout, f.output, summary.Routes)
 	}
-	return s.showRoutes(summary.Routes)
+	return showRoutes(s, summary.Routes)
 }
 
 // originsText lists the objects that a part came from.

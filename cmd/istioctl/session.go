@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
@@ -86,7 +85,7 @@ func (s *session) author() store.Author {
 	if name == "" && s.User != nil {
 		name = s.User()
 	}
-	return store.Author{User: printable(name), Program: "istioctl/" + version}
+	return store.Author{User: printable(name), Program: "istioctl/" + s.Version}
 }
 
 // printable returns a text that is safe in a header and in a table.
@@ -123,7 +122,7 @@ func (s *session) enter(serverGiven bool) error {
 	if env != "" && !serverGiven {
 		s.server = env
 	}
-	all, err := s.contexts()
+	all, err := readContexts(s.Getenv)
 	if err != nil {
 		return err
 	}
@@ -136,13 +135,13 @@ func (s *session) enter(serverGiven bool) error {
 	}
 	chosen, err := all.find(name)
 	if err != nil {
-		return err
+		return &usageError{err}
 	}
 	if chosen.Namespace != "" && !s.namespaceGiven {
 		s.namespace = chosen.Namespace
 	}
 	if chosen.Server != "" && !serverGiven && (env == "" || s.context != "") {
-		s.server, s.credentials = chosen.Server, chosen.access.below(filepath.Dir(all.file))
+		s.server, s.credentials = chosen.Server, all.credentials(chosen)
 	}
 	return nil
 }

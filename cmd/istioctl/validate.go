@@ -36,18 +36,18 @@ and the allowed values. Errors make the command fail; warnings do not.`,
 }
 
 func runValidate(ctx context.Context, s *session, files fileFlags) error {
-	docs, err := s.documents(ctx, files)
+	docs, err := readDocuments(ctx, s, files)
 	if err != nil {
 		return err
 	}
-	found, problems, err := s.check(ctx, docs)
+	found, problems, err := checkDocuments(ctx, s, docs)
 	if err != nil {
 		return err
 	}
 	again := repeated(diag.Warning)(found)
 	problems = append(problems, again...)
 	found = slices.DeleteFunc(found, func(m manifest) bool {
-		return slices.ContainsFunc(again.Errors(), func(p diag.Problem) bool { return p.Object == m.Key().Ref() && *p.Position == *place(m.doc) })
+		return slices.ContainsFunc(again.Errors(), func(p diag.Problem) bool { return p.Object == m.Key().Ref() && *p.Position == *m.place() })
 	})
 	s.showProblems(problems)
 	for _, m := range found {

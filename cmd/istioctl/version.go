@@ -7,12 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apiversion "k8s.io/apimachinery/pkg/version"
-
-	"github.com/pilot-api/pilot-api/internal/release"
 )
-
-// version is set at the build: -ldflags "-X main.version=…".
-var version = release.Version
 
 type versionFlags struct {
 	client bool
@@ -49,7 +44,7 @@ type versions struct {
 	Server *apiversion.Info `json:"serverVersion,omitempty"`
 }
 
-func clientVersion() apiversion.Info {
+func clientVersion(version string) apiversion.Info {
 	return apiversion.Info{
 		GitVersion: version, GoVersion: runtime.Version(), Compiler: runtime.Compiler,
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
@@ -57,7 +52,7 @@ func clientVersion() apiversion.Info {
 }
 
 func runVersion(ctx context.Context, s *session, flags versionFlags) error {
-	both := versions{Client: clientVersion()}
+	both := versions{Client: clientVersion(s.Version)}
 	var failure error
 	if !flags.client {
 		c, err := s.connect(s.warn)

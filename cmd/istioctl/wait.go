@@ -71,7 +71,7 @@ the proxies or references that are missing. The exit code is 1 in all of these c
   # Two objects, for at most ten seconds
   istioctl wait --for=programmed vs/reviews dr/reviews --timeout 10s`,
 		Args:              taught(cobra.MinimumNArgs(1), "say which object: istioctl wait --for=programmed KIND NAME"),
-		ValidArgsFunction: s.completeNames,
+		ValidArgsFunction: completeNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return runWait(cmd.Context(), s, goal, timeout, args)
@@ -111,13 +111,8 @@ func runWait(ctx context.Context, s *session, goal string, timeout time.Duration
 
 // waitFor waits until the proxies run the written objects. Its messages stay out of
 // output for programs.
-func (s *session) waitFor(ctx context.Context, c *client.Client, list []manifest) error {
-	w := waiting{session: s, client: c, goal: waitProgrammed, timeout: cmp.Or(s.timeout, waitTimeout), out: s.Stderr, unresolved: func(string) {}}
-	for _, m := range list {
-		if m.Meta.Name != "" {
-			w.keys = append(w.keys, m.Key())
-		}
-	}
+func waitFor(ctx context.Context, s *session, c *client.Client, keys []schema.Key) error {
+	w := waiting{session: s, client: c, goal: waitProgrammed, timeout: cmp.Or(s.timeout, waitTimeout), out: s.Stderr, unresolved: func(string) {}, keys: keys}
 	return w.run(ctx)
 }
 

@@ -36,7 +36,7 @@ func TestApplyWaitRunsOutOfTime(t *testing.T) {
 	run := func(input string, args ...string) string {
 		var out bytes.Buffer
 		c := &CLI{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
-		c.Run(ctx, args)
+		runProgram(ctx, c, args)
 		return out.String()
 	}
 	run(simulated.Reviews, "apply", "-f", "-")
@@ -85,7 +85,7 @@ func TestWaitForManyProxies(t *testing.T) {
 	run := func(input string, args ...string) (int, string) {
 		var out bytes.Buffer
 		c := &CLI{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
-		return c.Run(t.Context(), args), out.String()
+		return runProgram(t.Context(), c, args), out.String()
 	}
 	must := func(input string, args ...string) string {
 		t.Helper()
@@ -172,7 +172,7 @@ func TestWaitWithoutAnswers(t *testing.T) {
 	run := func(input string, args ...string) (int, string) {
 		var out bytes.Buffer
 		c := &CLI{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
-		return c.Run(t.Context(), args), out.String()
+		return runProgram(t.Context(), c, args), out.String()
 	}
 	run(simulated.Reviews, "apply", "-f", "-")
 	run("", "problems")

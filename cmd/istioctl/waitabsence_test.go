@@ -43,7 +43,7 @@ func TestWaitOverRestart(t *testing.T) {
 	run := func(input string, args ...string) (int, string) {
 		var out bytes.Buffer
 		c := &CLI{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
-		return c.Run(ctx, args), out.String()
+		return runProgram(ctx, c, args), out.String()
 	}
 	do := func(input string, args ...string) {
 		if code, out := run(input, args...); code != exitDone {

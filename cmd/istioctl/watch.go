@@ -40,7 +40,7 @@ its progress changes.`,
   # Follow one, for a program: one JSON document a change
   istioctl watch routerule reviews -o json`,
 		Args:              taught(cobra.MaximumNArgs(2), "watch one kind, or one object, at a time"),
-		ValidArgsFunction: s.completeNames,
+		ValidArgsFunction: completeNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return runWatch(cmd.Context(), s, flags, args)
@@ -51,7 +51,7 @@ its progress changes.`,
 }
 
 func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) error {
-	scope, by, err := s.watchScope(flags, args)
+	scope, by, err := watchScope(s, flags, args)
 	if err != nil {
 		return err
 	}
@@ -61,20 +61,20 @@ func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) 
 	}
 	// The first list shows whether there is a server at all. Later failures are
 	// retried.
-	stated, err := s.list(ctx, c, client.InScope(scope), flags.chunk)
+	stated, err := listAll(ctx, s, c, client.InScope(scope), flags.chunk)
 	if err != nil {
 		return s.fail(ctx, err)
 	}
 	first := stated.Objects()
-	if err := s.checkWatched(flags, scope, first.Items); err != nil {
+	if err := checkWatched(s, flags, scope, first.Items); err != nil {
 		return err
 	}
-	show, err := s.newDisplay(flags, scope, stated)
+	show, err := newDisplay(s, flags, scope, stated)
 	if err != nil {
 		return err
 	}
 	f := follower{
-		source: &connection{Reader: &narrowed{c, scope, first}, session: s}, selector: by, display: show,
+		source: newConnection(s, &narrowed{c, scope, first}), selector: by, display: show,
 		statuses: func(ctx context.Context, tell func(client.ObjectWithStatus)) error {
 			return c.FollowStatuses(ctx, scope, tell)
 		},
@@ -84,7 +84,7 @@ func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) 
 
 // checkWatched reports that a single watched object does not exist. Then a get with a
 // watch fails, as a get does; a watch waits for the object.
-func (s *session) checkWatched(flags watchFlags, scope store.Scope, first []*schema.Object) error {
+func checkWatched(s *session, flags watchFlags, scope store.Scope, first []*schema.Object) error {
 	switch {
 	case scope.Name == "" || len(first) > 0:
 		return nil
@@ -95,11 +95,11 @@ func (s *session) checkWatched(flags watchFlags, scope store.Scope, first []*sch
 	return nil
 }
 
-func (s *session) watchScope(flags watchFlags, args []string) (store.Scope, selector, error) {
+func watchScope(s *session, flags watchFlags, args []string) (store.Scope, selector, error) {
 	if len(args) == 0 {
 		return store.Scope{}, selector{}, usagef("say which kind: %s", strings.Join(kindNames(), ", "))
 	}
-	q, err := s.query(flags.output, flags.selector, flags.allNamespaces, args)
+	q, err := newQuery(s, flags.output, flags.selector, flags.allNamespaces, args)
 	switch {
 	case err != nil:
 		return store.Scope{}, selector{}, err
@@ -121,7 +121,7 @@ type display struct {
 
 // newDisplay returns a display in the requested format. Tables are laid out for the
 // first list of objects.
-func (s *session) newDisplay(flags watchFlags, scope store.Scope, first *client.ListWithStatus) (display, error) {
+func newDisplay(s *session, flags watchFlags, scope store.Scope, first *client.ListWithStatus) (display, error) {
 	if !isTable(flags.output) {
 		p, err := objectPrinter(flags.output)
 		return display{event: func(e store.Event) error { return printEvent(s.Stdout, flags.output, p, e) }}, err

@@ -77,7 +77,7 @@ func run(t *testing.T, url, stdin string, args ...string) (stdout, stderr string
 	t.Helper()
 	var out, errs bytes.Buffer
 	c := &CLI{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: env(url)}
-	code = c.Run(t.Context(), args)
+	code = runProgram(t.Context(), c, args)
 	return out.String(), errs.String(), code
 }
 
@@ -113,7 +113,7 @@ func watchBoth(t *testing.T, url string, args ...string) (out, errs *screen, int
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	c := &CLI{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Getenv: env(url)}
-	go func() { done <- c.Run(ctx, args) }()
+	go func() { done <- runProgram(ctx, c, args) }()
 	return out, errs, func() int {
 		cancel()
 		return <-done
@@ -363,7 +363,7 @@ func TestProxyStatusGoesOn(t *testing.T) {
 // connection is lost.
 func TestTheEndIsNoLoss(t *testing.T) {
 	var errs bytes.Buffer
-	link := connection{session: &session{CLI: &CLI{Stderr: &errs}}}
+	link := newConnection(&session{CLI: &CLI{Stderr: &errs}}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	link.gone(ctx, ctx.Err())

@@ -5,9 +5,21 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
+
+// writeOptions are the flags of every verb that changes objects.
+type writeOptions struct {
+	output string
+	dryRun string
+}
+
+// connect makes the client for the changes.
+func (o writeOptions) connect(s *session, warn func(string)) (*client.Client, error) {
+	return s.connectWith(client.Options{Warn: warn, DryRun: o.dryRun == dryRunServer})
+}
 
 // outcome is the result for one object, in one word.
 type outcome string
@@ -36,14 +48,14 @@ type step struct {
 
 // perform does the steps in order, reports each, and sums up. A failed step does not
 // stop the next one, unless the server cannot be reached.
-func (s *session) perform(ctx context.Context, flags writeFlags, steps []step) error {
-	r, err := s.report(flags, len(steps))
+func perform(ctx context.Context, s *session, flags writeOptions, steps []step) error {
+	r, err := newReport(s, flags, len(steps))
 	if err != nil {
 		return err
 	}
 	for i, step := range steps {
 		r.progress(i)
-		if lost := s.take(ctx, r, step); lost {
+		if lost := r.take(ctx, step); lost {
 			r.abandon(steps[i+1:])
 			break
 		}
@@ -51,8 +63,8 @@ func (s *session) perform(ctx context.Context, flags writeFlags, steps []step) e
 	return r.finish()
 }
 
-// report returns an empty report about a number of objects.
-func (s *session) report(flags writeFlags, total int) (r *report, err error) {
+// newReport returns an empty report about a number of objects.
+func newReport(s *session, flags writeOptions, total int) (r *report, err error) {
 	r = &report{session: s, total: total, counts: map[outcome]int{}, dryRun: flags.dryRun}
 	if flags.output != "" {
 		r.printer, err = objectPrinter(flags.output)
@@ -60,14 +72,14 @@ func (s *session) report(flags writeFlags, total int) (r *report, err error) {
 	return r, err
 }
 
-func (s *session) take(ctx context.Context, r *report, st step) (lost bool) {
+func (r *report) take(ctx context.Context, st step) (lost bool) {
 	if r.dryRun == dryRunClient {
 		r.done(st.object, st.promise)
 		return false
 	}
 	o, what, err := st.do(ctx)
 	if err != nil {
-		r.failure(st.object, s.explain(ctx, err)+st.doubt(err))
+		r.failure(st.object, r.session.explain(ctx, err)+st.doubt(err))
 		return ctx.Err() != nil || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown)
 	}
 	r.done(o, what)
