@@ -69,10 +69,10 @@ is 1 for advice too: messages that --codes marks, of objects that are honoured.`
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		err := runAnalyze(cmd, s, &f)
-		if own := (*exitError)(nil); err == nil || errors.As(err, &own) {
+		if err == nil || errors.Is(err, errReported) {
 			return err
 		}
-		return &exitError{err, exitNotAnalyzed}
+		return exitWith(err, exitNotAnalyzed)
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -131,7 +131,7 @@ func runAnalyze(cmd *cobra.Command, s *session, f *analyzeFlags) error {
 		grave = grave.Unhonoured()
 	}
 	if len(grave) > 0 {
-		return &exitError{errReported, exitProblems}
+		return exitWith(errReported, exitProblems)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ An Envoy of the v1 API takes its identity from the command line: start it with
 		options.NodeID, options.Server = args[0], s.server
 		text, err := envoy.Bootstrap(options)
 		if err := errors.Join(checkNode(args[0], options.Labels), checkPolls(cmd, options.API), err); err != nil {
-			return &usageError{err}
+			return usage(err)
 		}
 		if useSocket(cmd.Context(), s, &options, socket); options.Socket != "" {
 			if text, err = envoy.Bootstrap(options); err != nil {

@@ -55,16 +55,10 @@ func runProgram(ctx context.Context, c *CLI, args []string) int {
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("what was done could not be shown: %w", out.err)
 	}
-	code := exitFailed
-	var usage *usageError
-	var own *exitError
-	if errors.As(err, &own) {
-		code = own.code
-	}
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &usage):
+	case isUsage(err):
 		fmt.Fprintf(inside.Stderr, "error: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
 		return exitUsage
 	case !errors.Is(err, errReported):
@@ -73,7 +67,7 @@ func runProgram(ctx context.Context, c *CLI, args []string) int {
 	if ctx.Err() != nil {
 		return exitInterrupted
 	}
-	return code
+	return exitCode(err)
 }
 
 // keeper remembers whether a write failed. A disk may fill up after the first of many

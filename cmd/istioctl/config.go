@@ -81,7 +81,7 @@ func newUseContext(s *session) *cobra.Command {
 	return configCommand(s, "use-context NAME", "Make a context the current one", cobra.ExactArgs(1),
 		func(_ *cobra.Command, all *contexts, args []string) error {
 			if _, err := all.find(args[0]); err != nil {
-				return &usageError{err}
+				return usage(err)
 			}
 			all.Current = args[0]
 			return wrote(s, all, "context %s is the current one", all.Current)
@@ -149,7 +149,7 @@ func newDeleteContext(s *session) *cobra.Command {
 	return configCommand(s, "delete-context NAME", "Forget a context", cobra.ExactArgs(1),
 		func(_ *cobra.Command, all *contexts, args []string) error {
 			if _, err := all.find(args[0]); err != nil {
-				return &usageError{err}
+				return usage(err)
 			}
 			all.Contexts = slices.DeleteFunc(all.Contexts, func(c namedContext) bool { return c.Name == args[0] })
 			if all.Current != args[0] {

@@ -14,7 +14,7 @@ func (s *session) connectWith(opts client.Options) (*client.Client, error) {
 	}
 	c, err := client.New(s.server, opts)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, usage(err)
 	}
 	return c, nil
 }

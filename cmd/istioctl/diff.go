@@ -74,9 +74,9 @@ if the comparison was not possible.`,
 func compared(differs bool, err error) error {
 	switch {
 	case err != nil:
-		return &exitError{err, exitNotCompared}
+		return exitWith(err, exitNotCompared)
 	case differs:
-		return &exitError{errReported, exitDiffers}
+		return exitWith(errReported, exitDiffers)
 	}
 	return nil
 }

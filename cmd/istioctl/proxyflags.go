@@ -45,7 +45,7 @@ func (f *proxyFlags) compile(ctx context.Context, s *session, node string) (expl
 func (f *proxyFlags) identity(node string) (mesh.Proxy, error) {
 	n, err := mesh.NewNode(node, "", f.labels)
 	if err != nil {
-		return mesh.Proxy{}, &usageError{err}
+		return mesh.Proxy{}, usage(err)
 	}
 	proxy, err := n.Proxy()
 	if err != nil {

@@ -71,12 +71,12 @@ successfully when it is interrupted.`,
 func flagError(args []string) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
 		if cmd.HasParent() {
-			return &usageError{err}
+			return usage(err)
 		}
 		// Parse again to find the words among the flags.
 		cmd.FParseErrWhitelist.UnknownFlags = true
 		_ = cmd.ParseFlags(args)
-		return cmp.Or(unknownCommand(cmd, cmd.Flags().Args()), error(&usageError{err}))
+		return cmp.Or(unknownCommand(cmd, cmd.Flags().Args()), usage(err))
 	}
 }
 

@@ -102,11 +102,11 @@ func (f *routeFlags) check(cmd *cobra.Command, args []string) error {
 func (f *routeFlags) request(target string) (explain.Request, error) {
 	headers, err := explain.ParseHeaders(f.headers)
 	if err != nil {
-		return explain.Request{}, &usageError{err}
+		return explain.Request{}, usage(err)
 	}
 	r, err := explain.NewRequest(f.method, target, headers)
 	if err != nil {
-		return r, &usageError{err}
+		return r, usage(err)
 	}
 	return r, nil
 }

@@ -135,7 +135,7 @@ func (s *session) enter(serverGiven bool) error {
 	}
 	chosen, err := all.find(name)
 	if err != nil {
-		return &usageError{err}
+		return usage(err)
 	}
 	if chosen.Namespace != "" && !s.namespaceGiven {
 		s.namespace = chosen.Namespace
@@ -175,7 +175,7 @@ func taught(validate cobra.PositionalArgs, format string, args ...any) cobra.Pos
 func positional(validate cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := validate(cmd, args); err != nil {
-			return &usageError{err}
+			return usage(err)
 		}
 		return nil
 	}
