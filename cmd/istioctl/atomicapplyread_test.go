@@ -15,6 +15,7 @@ import (
 func TestTogetherReadsInLists(t *testing.T) {
 	outside.Slow(t)
 	owned := []string{"--prune", "--owner", "shop"}
+	const fromLists = 10 // objects of a kind, for which the others are read too
 	toPrune := len(schema.Kinds())
 	for name, c := range map[string]struct {
 		stored   int
@@ -27,7 +28,7 @@ func TestTogetherReadsInLists(t *testing.T) {
 		"none is there":           {0, nil, 100, []string{"--atomic"}, "100 created", 2},
 		"half of them are there":  {50, nil, 100, []string{"--atomic"}, "50 created, 50 unchanged", 2},
 		"more is there":           {600, nil, 20, []string{"--atomic"}, "20 unchanged", 3},
-		"a few of all":            {600, nil, listFrom - 1, []string{"--atomic"}, "9 unchanged", listFrom},
+		"a few of all":            {600, nil, fromLists - 1, []string{"--atomic"}, "9 unchanged", fromLists},
 		"none, to be pruned":      {0, nil, 100, owned, "100 created", toPrune + 2},
 		"of the owner":            {50, owned, 100, owned, "50 created, 50 unchanged", toPrune + 2},
 		"not of the owner before": {50, nil, 100, owned, "50 created, 50 replaced", toPrune + 2},
@@ -46,7 +47,7 @@ func TestTogetherReadsInLists(t *testing.T) {
 				t.Errorf("%d requests for %d objects, want at most %d", len(*requests), c.objects, c.requests)
 			}
 			lists := slices.ContainsFunc(*requests, func(query string) bool { return strings.Contains(query, "limit=") })
-			if few := c.objects < listFrom; few == lists {
+			if few := c.objects < fromLists; few == lists {
 				t.Errorf("a list was asked for: %v, want %v: %q", lists, !few, *requests)
 			}
 		})

@@ -11,10 +11,10 @@ func TestAuthor(t *testing.T) {
 	} {
 		s := &session{CLI: &CLI{
 			Getenv:  func(name string) string { return map[string]string{"ISTIOCTL_USER": test.env}[name] },
-			Version: version,
+			Version: "1.2.3",
 			User:    func() string { return test.system },
 		}}
-		if got := s.author(); got.User != test.want || got.Program != "istioctl/"+version {
+		if got := s.author(); got.User != test.want || got.Program != "istioctl/1.2.3" {
 			t.Errorf("ISTIOCTL_USER %q, user %q: author is %+v", test.env, test.system, got)
 		}
 	}

@@ -23,14 +23,15 @@ func manyRules(n int) string {
 }
 
 func TestProgressIsForTerminalsAndLongWork(t *testing.T) {
+	const drawnFrom = 20 // objects
 	for _, tc := range []struct {
 		objects  int
 		terminal bool
 		want     bool
 	}{
-		{progressFrom, true, true},
-		{progressFrom - 1, true, false},
-		{progressFrom, false, false},
+		{drawnFrom, true, true},
+		{drawnFrom - 1, true, false},
+		{drawnFrom, false, false},
 	} {
 		server := startServer(t)
 		var out, errs bytes.Buffer
