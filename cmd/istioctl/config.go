@@ -96,10 +96,10 @@ func newSetContext(s *session) *cobra.Command {
 				return err
 			}
 			c, err := all.find(args[0])
-			what := replaced
+			what := "replaced"
 			if err != nil {
 				all.Contexts = append(all.Contexts, namedContext{Name: args[0]})
-				c, what = &all.Contexts[len(all.Contexts)-1], created
+				c, what = &all.Contexts[len(all.Contexts)-1], "created"
 			}
 			for flag, field := range map[string]struct{ to, from *string }{
 				"server": {&c.Server, &s.server}, "namespace": {&c.Namespace, &s.namespace},
