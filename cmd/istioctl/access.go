@@ -14,9 +14,9 @@ import (
 	"github.com/pilot-api/pilot-api/client"
 )
 
-// access holds the credentials for a server, or for the proxy in front of it, and how
+// Access holds the credentials for a server, or for the proxy in front of it, and how
 // to check the server's identity. Certificates, keys and tokens are file names.
-type access struct {
+type Access struct {
 	TokenFile            string `json:"tokenFile,omitempty"`
 	CertificateAuthority string `json:"certificateAuthority,omitempty"`
 	ClientCertificate    string `json:"clientCertificate,omitempty"`
@@ -24,7 +24,7 @@ type access struct {
 }
 
 // below returns access with relative names resolved against dir.
-func (a access) below(dir string) access {
+func (a Access) below(dir string) Access {
 	for _, name := range []*string{&a.TokenFile, &a.CertificateAuthority, &a.ClientCertificate, &a.ClientKey} {
 		if *name != "" && !filepath.IsAbs(*name) {
 			*name = filepath.Join(dir, *name)
@@ -33,9 +33,9 @@ func (a access) below(dir string) access {
 	return a
 }
 
-// apply makes the client of a server use the credentials.
-func (a access) apply(opts *client.Options, server string) error {
-	if a == (access{}) {
+// Apply makes the client of a server use the credentials.
+func (a Access) Apply(opts *client.Options, server string) error {
+	if a == (Access{}) {
 		return nil
 	}
 	settings, err := a.tls()
@@ -61,10 +61,10 @@ func isPrivate(server string) bool {
 	if err != nil {
 		return false
 	}
-	return u.Scheme == "https" || isLoopback(u.Hostname())
+	return u.Scheme == "https" || IsLoopback(u.Hostname())
 }
 
-func (a access) tls() (*tls.Config, error) {
+func (a Access) tls() (*tls.Config, error) {
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	if a.CertificateAuthority != "" {
 		text, err := os.ReadFile(a.CertificateAuthority)
@@ -103,7 +103,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.RoundTripper.RoundTrip(r)
 }
 
-func isLoopback(host string) bool {
+func IsLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -22,7 +22,7 @@ const (
 )
 
 type analyzeFlags struct {
-	meshFlags
+	Flags
 	live   bool
 	v1     bool
 	codes  bool
@@ -30,7 +30,7 @@ type analyzeFlags struct {
 	failOn string
 }
 
-func newAnalyze(s *session) *cobra.Command {
+func NewAnalyze(s *Session) *cobra.Command {
 	var f analyzeFlags
 	cmd := &cobra.Command{
 		Use:   "analyze [-f FILE]...",
@@ -65,45 +65,45 @@ is 1 for advice too: messages that --codes marks, of objects that are honoured.`
 
   # In a pipeline that takes no advice either
   istioctl analyze -f rules/ --fail-on warning -o json`,
-		Args: noFileArgs,
+		Args: NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		err := runAnalyze(cmd, s, &f)
-		if err == nil || errors.Is(err, errReported) {
+		if err == nil || errors.Is(err, ErrReported) {
 			return err
 		}
-		return exitWith(err, exitNotAnalyzed)
+		return ExitWith(err, exitNotAnalyzed)
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.live, "live", false, "lay the files over the objects of the server")
 	flags.BoolVar(&f.v1, "v1", false, "tell also what Envoys of the v1 API would lose")
 	flags.BoolVar(&f.codes, "codes", false, "list the codes of messages, and look at no objects")
 	flags.StringVar(&f.failOn, "fail-on", string(diag.Error), "what fails the command: error (what is not honoured) or warning (advice as well)")
-	addOutput(cmd, &f.output, problemFormats)
+	AddFlag(cmd, &f.output, problemFormats)
 	return cmd
 }
 
 func (f *analyzeFlags) check(cmd *cobra.Command) error {
-	if err := checkOutput(f.output, problemFormats); err != nil {
+	if err := CheckOutput(f.output, problemFormats); err != nil {
 		return err
 	}
 	if f.failOn != string(diag.Error) && f.failOn != string(diag.Warning) {
-		return usagef("--fail-on %q: want warning or error", f.failOn)
+		return Usagef("--fail-on %q: want warning or error", f.failOn)
 	}
-	alone := f.offline() && !f.live
+	alone := f.Offline() && !f.live
 	for _, name := range []string{"mesh-config", "domain"} {
 		if cmd.Flags().Changed(name) && !alone {
-			return usagef("--%s goes with -f and without --live: a server has its own", name)
+			return Usagef("--%s goes with -f and without --live: a server has its own", name)
 		}
 	}
-	if f.live && !f.offline() {
-		return usagef("--live goes with -f: without files the server's objects are looked at")
+	if f.live && !f.Offline() {
+		return Usagef("--live goes with -f: without files the server's objects are looked at")
 	}
 	return nil
 }
 
-func runAnalyze(cmd *cobra.Command, s *session, f *analyzeFlags) error {
+func runAnalyze(cmd *cobra.Command, s *Session, f *analyzeFlags) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
@@ -115,10 +115,10 @@ func runAnalyze(cmd *cobra.Command, s *session, f *analyzeFlags) error {
 		return err
 	}
 	if found.NotLookedAt > 0 {
-		s.warn("not looked at for what the v1 API loses: " + count(found.NotLookedAt, "more configuration"))
+		s.Warn("not looked at for what the v1 API loses: " + Count(found.NotLookedAt, "more configuration"))
 	}
-	if s.namespaceGiven {
-		found.Problems = slices.DeleteFunc(found.Problems, func(p diag.Problem) bool { return p.Object.Namespace != s.namespace })
+	if s.NamespaceGiven {
+		found.Problems = slices.DeleteFunc(found.Problems, func(p diag.Problem) bool { return p.Object.Namespace != s.Namespace })
 	}
 	slices.SortStableFunc(found.Problems, func(a, b diag.Problem) int {
 		return cmp.Or(strings.Compare(a.Object.String(), b.Object.String()), strings.Compare(a.Field, b.Field))
@@ -131,14 +131,14 @@ func runAnalyze(cmd *cobra.Command, s *session, f *analyzeFlags) error {
 		grave = grave.Unhonoured()
 	}
 	if len(grave) > 0 {
-		return exitWith(errReported, exitProblems)
+		return ExitWith(ErrReported, exitProblems)
 	}
 	return nil
 }
 
-func (f *analyzeFlags) analyze(ctx context.Context, s *session) (*client.Problems, error) {
+func (f *analyzeFlags) analyze(ctx context.Context, s *Session) (*client.Problems, error) {
 	switch {
-	case !f.offline():
+	case !f.Offline():
 		return f.analyzeServer(ctx, s)
 	case f.live:
 		return f.analyzeOver(ctx, s)
@@ -146,13 +146,13 @@ func (f *analyzeFlags) analyze(ctx context.Context, s *session) (*client.Problem
 	return f.analyzeFiles(ctx, s)
 }
 
-func (f *analyzeFlags) analyzeServer(ctx context.Context, s *session) (*client.Problems, error) {
-	c, err := s.connect(s.warn)
+func (f *analyzeFlags) analyzeServer(ctx context.Context, s *Session) (*client.Problems, error) {
+	c, err := s.Connect(s.Warn)
 	if err != nil {
 		return nil, err
 	}
 	found, err := f.problems(ctx, c)
-	return found, s.fail(ctx, err)
+	return found, s.Fail(ctx, err)
 }
 
 // problems returns the problems that the server reports.
@@ -164,36 +164,36 @@ func (f *analyzeFlags) problems(ctx context.Context, c *client.Client) (*client.
 }
 
 // preview returns the problems that the server would report with the objects in text.
-func (f *analyzeFlags) preview(ctx context.Context, s *session, c *client.Client, text []byte) (*client.Preview, error) {
+func (f *analyzeFlags) preview(ctx context.Context, s *Session, c *client.Client, text []byte) (*client.Preview, error) {
 	if f.v1 {
-		return c.PreviewInV1(ctx, text, s.namespace)
+		return c.PreviewInV1(ctx, text, s.Namespace)
 	}
-	return c.Preview(ctx, text, s.namespace)
+	return c.Preview(ctx, text, s.Namespace)
 }
 
 // analyzeOver returns the problems of the server's objects combined with those of the
 // files.
-func (f *analyzeFlags) analyzeOver(ctx context.Context, s *session) (*client.Problems, error) {
-	docs, err := readDocuments(ctx, s, f.files)
+func (f *analyzeFlags) analyzeOver(ctx context.Context, s *Session) (*client.Problems, error) {
+	docs, err := Documents(ctx, s, f.Files)
 	if err != nil {
 		return nil, err
 	}
-	list, own, err := checkDocuments(ctx, s, docs)
+	list, own, err := CheckDocuments(ctx, s, docs)
 	if err != nil {
 		return nil, err
 	}
-	own = append(own, repeated(diag.Error)(list)...)
-	c, err := s.connect(s.warn)
+	own = append(own, Repeated(diag.Error)(list)...)
+	c, err := s.Connect(s.Warn)
 	if err != nil {
 		return nil, err
 	}
 	found, err := f.problems(ctx, c)
 	if err != nil {
-		return nil, s.fail(ctx, err)
+		return nil, s.Fail(ctx, err)
 	}
-	would, err := f.preview(ctx, s, c, joined(firstOfEach(list)))
+	would, err := f.preview(ctx, s, c, Joined(firstOfEach(list)))
 	if err != nil {
-		return nil, s.fail(ctx, err)
+		return nil, s.Fail(ctx, err)
 	}
 	solved := map[diag.Problem]bool{}
 	for _, p := range would.Solved {
@@ -206,10 +206,10 @@ func (f *analyzeFlags) analyzeOver(ctx context.Context, s *session) (*client.Pro
 }
 
 // located returns each problem once, with the position of its object in the files.
-func located(problems diag.List, files []manifest) diag.List {
+func located(problems diag.List, files []Manifest) diag.List {
 	at := map[diag.Ref]*diag.Position{}
 	for _, m := range files {
-		at[m.Key().Ref()] = cmp.Or(at[m.Key().Ref()], m.place())
+		at[m.Key().Ref()] = cmp.Or(at[m.Key().Ref()], m.Place())
 	}
 	known := map[diag.Problem]bool{}
 	var out diag.List
@@ -229,9 +229,9 @@ func located(problems diag.List, files []manifest) diag.List {
 }
 
 // firstOfEach returns the first manifest for each object.
-func firstOfEach(list []manifest) []manifest {
+func firstOfEach(list []Manifest) []Manifest {
 	known := map[diag.Ref]bool{}
-	return slices.DeleteFunc(slices.Clone(list), func(m manifest) bool {
+	return slices.DeleteFunc(slices.Clone(list), func(m Manifest) bool {
 		ref := m.Key().Ref()
 		before := known[ref]
 		known[ref] = true
@@ -239,9 +239,9 @@ func firstOfEach(list []manifest) []manifest {
 	})
 }
 
-func showCodes(s *session, output string) error {
-	if !isTable(output) {
-		return writeDocument(s.Stdout, output, diag.Messages)
+func showCodes(s *Session, output string) error {
+	if !IsTable(output) {
+		return WriteDocument(s.Stdout, output, diag.Messages)
 	}
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "CODE\tNAME\tHONOURED\tABOUT")

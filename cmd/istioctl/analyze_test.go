@@ -28,8 +28,8 @@ func TestAnalyzeTellsWhatIsLeftOut(t *testing.T) {
 		"--live -f -": "4 more configurations",
 	} {
 		var out, errs bytes.Buffer
-		c := &CLI{Stdin: strings.NewReader(analyzedRule), Stdout: &out, Stderr: &errs, Getenv: env(api.URL)}
-		if code := runProgram(t.Context(), c, append([]string{"analyze", "--v1"}, strings.Fields(more)...)); code != exitDone {
+		c := &Program{Stdin: strings.NewReader(analyzedRule), Stdout: &out, Stderr: &errs, Getenv: env(api.URL)}
+		if code := RunProgram(t.Context(), c, append([]string{"analyze", "--v1"}, strings.Fields(more)...)); code != ExitDone {
 			t.Errorf("%q: exit %d", more, code)
 		}
 		want = "Warning: not looked at for what the v1 API loses: " + want + "\nNo problems found at revision 7.\n"

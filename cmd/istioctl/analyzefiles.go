@@ -14,26 +14,26 @@ import (
 
 // analyzeFiles analyzes the objects of the files alone, as proxies in each namespace
 // and for each Gateway would follow them.
-func (f *analyzeFlags) analyzeFiles(ctx context.Context, s *session) (*client.Problems, error) {
-	settings, err := f.settings(s)
+func (f *analyzeFlags) analyzeFiles(ctx context.Context, s *Session) (*client.Problems, error) {
+	settings, err := f.Settings(s)
 	if err != nil {
 		return nil, err
 	}
-	docs, err := readDocuments(ctx, s, f.files)
+	docs, err := Documents(ctx, s, f.Files)
 	if err != nil {
 		return nil, err
 	}
-	list, problems, err := checkDocuments(ctx, s, docs)
+	list, problems, err := CheckDocuments(ctx, s, docs)
 	if err != nil {
 		return nil, err
 	}
-	problems = append(problems, repeated(diag.Error)(list)...)
+	problems = append(problems, Repeated(diag.Error)(list)...)
 	var objects []*schema.Object
 	for _, m := range firstOfEach(list) {
 		objects = append(objects, m.Object)
 	}
 	if len(objects) == 0 && len(problems) == 0 {
-		return nil, f.files.noObjects()
+		return nil, f.Files.NoObjects()
 	}
 	snapshot := mesh.NewSnapshot(0, settings, objects)
 	c := compile.NewCompiler()

@@ -17,7 +17,7 @@ import (
 // up. A race is lost when an object is created or deleted between two requests.
 const applyTries = 5
 
-func newApply(s *session) *cobra.Command {
+func NewApply(s *Session) *cobra.Command {
 	return apply.command(s, &cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Make stored objects equal to those in files",
@@ -57,11 +57,11 @@ the files: an object in them without these labels is an error.`,
 	})
 }
 
-var apply = fileVerb{[]precondition{named("apply"), repeated(diag.Warning)}, checked, applyOne, true}
+var apply = fileVerb{[]Precondition{Named("apply"), Repeated(diag.Warning)}, Checked, ApplyOne, true}
 
-// applyOne creates or replaces an object. If the object is created or deleted in
+// ApplyOne creates or replaces an object. If the object is created or deleted in
 // between, applyOne looks again, unless the manifest names a version.
-func applyOne(ctx context.Context, c *client.Client, m manifest) (o *schema.Object, what outcome, err error) {
+func ApplyOne(ctx context.Context, c *client.Client, m Manifest) (o *schema.Object, what Outcome, err error) {
 	for range applyTries {
 		o, what, err = applyOnce(ctx, c, m)
 		raced := errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrConflict)
@@ -72,18 +72,18 @@ func applyOne(ctx context.Context, c *client.Client, m manifest) (o *schema.Obje
 	return o, what, replaceHint(m, err)
 }
 
-func applyOnce(ctx context.Context, c *client.Client, m manifest) (*schema.Object, outcome, error) {
+func applyOnce(ctx context.Context, c *client.Client, m Manifest) (*schema.Object, Outcome, error) {
 	before, err := c.Get(ctx, m.Key(), store.ReadOptions{})
 	if errors.Is(err, store.ErrNotFound) && m.Meta.ResourceVersion == "" {
-		o, err := c.CreateText(ctx, m.text())
-		return o, created, err
+		o, err := c.CreateText(ctx, m.Text())
+		return o, Created, err
 	}
 	if err != nil {
-		return nil, failed, err
+		return nil, Failed, err
 	}
-	o, err := c.UpdateText(ctx, m.text())
+	o, err := c.UpdateText(ctx, m.Text())
 	if err == nil && bytes.Equal(o.JSON(), before.JSON()) {
-		return o, unchanged, nil
+		return o, Unchanged, nil
 	}
-	return o, replaced, err
+	return o, Replaced, err
 }

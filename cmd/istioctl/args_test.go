@@ -27,7 +27,7 @@ func TestParseSelection(t *testing.T) {
 		{"pods/x", "error: there are destinationpolicy, "},
 	}
 	for _, tc := range cases {
-		sel, err := parseSelection(strings.Fields(tc.args))
+		sel, err := Parse(strings.Fields(tc.args))
 		if part, wantErr := strings.CutPrefix(tc.want, "error: "); wantErr {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("%q: error %v, want one with %q", tc.args, err, part)
@@ -44,14 +44,14 @@ func TestParseSelection(t *testing.T) {
 	}
 }
 
-func (s selection) text() string {
+func (s Selection) text() string {
 	var kinds []string
-	for _, k := range s.kinds {
+	for _, k := range s.Kinds {
 		kinds = append(kinds, k.Kind)
 	}
 	text := strings.Join(kinds, " ") + ":"
-	for _, t := range s.targets {
-		text += " " + t.kind.Kind + "/" + t.name
+	for _, t := range s.Targets {
+		text += " " + t.Kind.Kind + "/" + t.Name
 	}
 	return text
 }

@@ -44,28 +44,28 @@ func (f *atomicFlags) given() bool {
 func (f *atomicFlags) check(dryRun string) error {
 	switch {
 	case f.prune && f.owner == "" && f.selector.Selector == nil:
-		return usagef("--prune wants --owner NAME, to delete only what was applied with it, or -l LABELS")
+		return Usagef("--prune wants --owner NAME, to delete only what was applied with it, or -l LABELS")
 	case f.selector.Selector != nil && !f.prune:
-		return usagef("-l %s is for --prune: all objects of the files are applied", &f.selector)
-	case f.prune && dryRun == dryRunClient:
-		return usagef("--prune --dry-run=client: only the server knows what would be deleted; use --dry-run=server")
+		return Usagef("-l %s is for --prune: all objects of the files are applied", &f.selector)
+	case f.prune && dryRun == DryRunClient:
+		return Usagef("--prune --dry-run=client: only the server knows what would be deleted; use --dry-run=server")
 	case f.owner != "" && len(validation.IsValidLabelValue(f.owner)) > 0:
-		return usagef("--owner %q: must be up to 63 letters, digits, -, _ and ., beginning and ending with a letter or digit", f.owner)
+		return Usagef("--owner %q: must be up to 63 letters, digits, -, _ and ., beginning and ending with a letter or digit", f.owner)
 	}
 	return nil
 }
 
 // preconditions returns those of an apply in which each object may be given once.
-func (f *atomicFlags) preconditions() []precondition {
-	return []precondition{named("apply"), repeated(diag.Error), f.unowned, f.selector.unselected}
+func (f *atomicFlags) preconditions() []Precondition {
+	return []Precondition{Named("apply"), Repeated(diag.Error), f.unowned, f.selector.unselected}
 }
 
 // unowned finds objects with a different owner than that of the command line.
-func (f *atomicFlags) unowned(list []manifest) diag.List {
+func (f *atomicFlags) unowned(list []Manifest) diag.List {
 	var out diag.List
 	for _, m := range list {
 		if said := m.Meta.Labels[ownerLabel]; f.owner != "" && said != "" && said != f.owner {
-			out = append(out, m.problem(diag.Error, diag.FieldInvalid, "metadata.labels["+ownerLabel+"]",
+			out = append(out, m.Problem(diag.Error, diag.FieldInvalid, "metadata.labels["+ownerLabel+"]",
 				fmt.Sprintf("is %q, the command line says --owner %q", said, f.owner)))
 		}
 	}
@@ -74,10 +74,10 @@ func (f *atomicFlags) unowned(list []manifest) diag.List {
 
 // atomicApply is an apply in one transaction.
 type atomicApply struct {
-	*session
+	*Session
 	client *client.Client
 	atomicFlags
-	list []manifest
+	list []Manifest
 }
 
 // operation is a store operation with the state that it was made for.
@@ -90,15 +90,15 @@ type operation struct {
 // apply does everything or nothing. It tries again after changes by other writers,
 // unless a file names a version of the object.
 func (t *atomicApply) apply(ctx context.Context, flags writeFlags) error {
-	r, err := newReport(t.session, flags.writeOptions, len(t.list))
+	r, err := NewReport(t.Session, flags.Options, len(t.list))
 	if err != nil {
 		return err
 	}
-	if flags.dryRun == dryRunClient {
+	if flags.DryRun == DryRunClient {
 		for _, m := range t.list {
-			r.done(m.Object, checked)
+			r.Done(m.Object, Checked)
 		}
-		return r.finish()
+		return r.Finish()
 	}
 	for try := 1; ; try++ {
 		steps, err := t.operations(ctx)
@@ -112,11 +112,11 @@ func (t *atomicApply) apply(ctx context.Context, flags writeFlags) error {
 		if err != nil {
 			return t.failed(ctx, steps, err)
 		}
-		r.total = len(steps)
+		r.Total = len(steps)
 		for i, step := range steps {
-			r.done(done[i], step.outcome(done[i]))
+			r.Done(done[i], step.outcome(done[i]))
 		}
-		return r.finish()
+		return r.Finish()
 	}
 }
 
@@ -133,7 +133,7 @@ func opsOf(steps []operation) []store.Op {
 func (t *atomicApply) operations(ctx context.Context) ([]operation, error) {
 	stored, err := t.stored(ctx)
 	if err != nil {
-		return nil, t.fail(ctx, err)
+		return nil, t.Fail(ctx, err)
 	}
 	var steps []operation
 	for _, m := range t.list {
@@ -149,7 +149,7 @@ func (t *atomicApply) operations(ctx context.Context) ([]operation, error) {
 	return steps, nil
 }
 
-func (t *atomicApply) operation(m manifest, before *schema.Object) (operation, error) {
+func (t *atomicApply) operation(m Manifest, before *schema.Object) (operation, error) {
 	meta, verb := m.Meta, store.OpUpdate
 	if err := t.ours(m, before); err != nil {
 		return operation{}, err
@@ -173,7 +173,7 @@ func (t *atomicApply) operation(m manifest, before *schema.Object) (operation, e
 }
 
 // ours refuses a stored object that another owner has applied.
-func (t *atomicApply) ours(m manifest, before *schema.Object) error {
+func (t *atomicApply) ours(m Manifest, before *schema.Object) error {
 	if before == nil || t.owner == "" && !t.prune {
 		return nil
 	}
@@ -185,21 +185,21 @@ func (t *atomicApply) ours(m manifest, before *schema.Object) error {
 	if us == "" {
 		not = "and no --owner is given"
 	}
-	return fmt.Errorf("%s: %s%s belongs to owner %q, %s; nothing was done", m.place(), label(m.Object), where(m.Object), owner, not)
+	return fmt.Errorf("%s: %s%s belongs to owner %q, %s; nothing was done", m.Place(), Label(m.Object), Where(m.Object), owner, not)
 }
 
-func (o operation) outcome(done *schema.Object) outcome {
+func (o operation) outcome(done *schema.Object) Outcome {
 	switch {
 	case o.Verb == store.OpCreate:
-		return created
+		return Created
 	case o.Verb == store.OpDelete && done.Meta.DeletionTimestamp != nil:
-		return deleting
+		return Deleting
 	case o.Verb == store.OpDelete:
-		return deleted
+		return Deleted
 	case o.before != nil && bytes.Equal(o.before.JSON(), done.JSON()):
-		return unchanged
+		return Unchanged
 	}
-	return replaced
+	return Replaced
 }
 
 // raced reports whether another writer was faster with an object for which no file
@@ -225,24 +225,24 @@ func blamed(err error) (index int, text string, ok bool) {
 		index, err := strconv.Atoi(said[1])
 		return index, said[2], err == nil
 	}
-	return e.Index, reason(err), e.Key != (schema.Key{})
+	return e.Index, Reason(err), e.Key != (schema.Key{})
 }
 
 // failed returns an error with the object at fault and its position in the files.
 func (t *atomicApply) failed(ctx context.Context, steps []operation, err error) error {
 	if errors.Is(err, store.ErrOutcomeUnknown) {
-		return fmt.Errorf("%s; all of it or nothing was done: run it again to be sure", t.explain(ctx, err))
+		return fmt.Errorf("%s; all of it or nothing was done: run it again to be sure", t.Explain(ctx, err))
 	}
 	i, text, ok := blamed(err)
 	switch {
 	case !ok || i >= len(steps):
-		return fmt.Errorf("%s; nothing was done", t.explain(ctx, err))
+		return fmt.Errorf("%s; nothing was done", t.Explain(ctx, err))
 	case i >= len(t.list):
-		return fmt.Errorf("%s%s, which is to be pruned: %s; nothing was done", label(steps[i].object), where(steps[i].object), text)
+		return fmt.Errorf("%s%s, which is to be pruned: %s; nothing was done", Label(steps[i].object), Where(steps[i].object), text)
 	}
 	m := t.list[i]
 	if errors.Is(err, store.ErrConflict) && m.Meta.ResourceVersion != "" {
-		text = reason(replaceHint(m, err))
+		text = Reason(replaceHint(m, err))
 	}
-	return fmt.Errorf("%s: %s%s: %s; nothing was done", m.place(), label(steps[i].object), where(steps[i].object), text)
+	return fmt.Errorf("%s: %s%s: %s; nothing was done", m.Place(), Label(steps[i].object), Where(steps[i].object), text)
 }

@@ -68,7 +68,7 @@ func (t *atomicApply) readEach(ctx context.Context, _ store.Scope, wanted map[sc
 }
 
 func (t *atomicApply) readAll(ctx context.Context, scope store.Scope, wanted map[schema.Key]bool, found map[schema.Key]*schema.Object) error {
-	list, err := listAll(ctx, t.session, t.client, client.InScope(scope), pageSize)
+	list, err := ListAll(ctx, t.Session, t.client, client.InScope(scope), PageSize)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ func TestAuthor(t *testing.T) {
 		{"", "", ""},
 		{"two\r\nlines\x00", "", "twolines"},
 	} {
-		s := &session{CLI: &CLI{
+		s := &Session{Program: &Program{
 			Getenv:  func(name string) string { return map[string]string{"ISTIOCTL_USER": test.env}[name] },
 			Version: "1.2.3",
 			User:    func() string { return test.system },

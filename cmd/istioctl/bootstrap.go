@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-func newBootstrap(s *session) *cobra.Command {
+func NewBootstrap(s *Session) *cobra.Command {
 	options := envoy.DefaultBootstrap()
 	var socket bool
 	cmd := &cobra.Command{
@@ -60,14 +60,14 @@ An Envoy of the v1 API takes its identity from the command line: start it with
 
   # A sidecar up to Envoy 1.8
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api v1 > envoy.json`,
-		Args: taught(cobra.ExactArgs(1), "say which proxy: istioctl bootstrap role~ip~id~domain, "+
+		Args: ArgsOr(cobra.ExactArgs(1), "say which proxy: istioctl bootstrap role~ip~id~domain, "+
 			"such as sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		options.NodeID, options.Server = args[0], s.server
+		options.NodeID, options.Server = args[0], s.Server
 		text, err := envoy.Bootstrap(options)
 		if err := errors.Join(checkNode(args[0], options.Labels), checkPolls(cmd, options.API), err); err != nil {
-			return usage(err)
+			return Usage(err)
 		}
 		if useSocket(cmd.Context(), s, &options, socket); options.Socket != "" {
 			if text, err = envoy.Bootstrap(options); err != nil {

@@ -25,7 +25,7 @@ const socketPatience = 3 * time.Second
 // useSocket makes the Envoy of a bootstrap connect over the server's socket if the
 // server is on this machine and this user may open the socket. Otherwise it warns that
 // the Envoy receives no private keys.
-func useSocket(ctx context.Context, s *session, o *envoy.BootstrapOptions, wanted bool) {
+func useSocket(ctx context.Context, s *Session, o *envoy.BootstrapOptions, wanted bool) {
 	if o.API == envoy.V1 || o.API == envoy.GRPC || o.XDSCertFile != "" {
 		return // These receive no secrets, or prove their right to them in another way.
 	}
@@ -35,7 +35,7 @@ func useSocket(ctx context.Context, s *session, o *envoy.BootstrapOptions, wante
 		file, err = findSocket(ctx, s, *o)
 	}
 	if err != nil {
-		s.warn("this Envoy is sent no private keys: " + err.Error())
+		s.Warn("this Envoy is sent no private keys: " + err.Error())
 		return
 	}
 	o.Socket = file
@@ -43,12 +43,12 @@ func useSocket(ctx context.Context, s *session, o *envoy.BootstrapOptions, wante
 
 // findSocket returns the file of the socket for an Envoy. The error says why there is
 // none.
-func findSocket(ctx context.Context, s *session, o envoy.BootstrapOptions) (string, error) {
-	server, err := url.Parse(s.server)
-	if err != nil || !isLoopback(server.Hostname()) || len(o.XDS) > 1 {
+func findSocket(ctx context.Context, s *Session, o envoy.BootstrapOptions) (string, error) {
+	server, err := url.Parse(s.Server)
+	if err != nil || !IsLoopback(server.Hostname()) || len(o.XDS) > 1 {
 		return "", errors.New("only one that asks a server of its own machine and user gets them without a certificate (--xds-cert)")
 	}
-	c, err := s.connect(s.warn)
+	c, err := s.Connect(s.Warn)
 	if err != nil {
 		return "", err
 	}
@@ -56,7 +56,7 @@ func findSocket(ctx context.Context, s *session, o envoy.BootstrapOptions) (stri
 	defer cancel()
 	told, err := c.Sockets(ctx)
 	if err != nil {
-		return "", errors.New("the server does not say where its socket is: " + s.explain(ctx, err))
+		return "", errors.New("the server does not say where its socket is: " + s.Explain(ctx, err))
 	}
 	file, asked := told.GRPC, told.Streams
 	if !o.API.Streams() {
@@ -64,7 +64,7 @@ func findSocket(ctx context.Context, s *session, o envoy.BootstrapOptions) (stri
 	}
 	switch {
 	case len(o.XDS) == 1 && !sameLocal(o.XDS[0], asked):
-		return "", fmt.Errorf("%s is not where the server at %s answers Envoys (%s)", o.XDS[0], s.server, asked)
+		return "", fmt.Errorf("%s is not where the server at %s answers Envoys (%s)", o.XDS[0], s.Server, asked)
 	case file == "":
 		return "", errors.New("the server has no socket for it; its log says why")
 	}
@@ -105,5 +105,5 @@ func mayTrust(info fs.FileInfo, user int) bool {
 func sameLocal(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)
-	return errA == nil && errB == nil && portA == portB && isLoopback(hostA) && (isLoopback(hostB) || net.ParseIP(hostB).IsUnspecified())
+	return errA == nil && errB == nil && portA == portB && IsLoopback(hostA) && (IsLoopback(hostB) || net.ParseIP(hostB).IsUnspecified())
 }

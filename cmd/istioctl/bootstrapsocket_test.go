@@ -83,7 +83,7 @@ func TestBootstrapFindsTheSocket(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			told = c.told
 			stdout, stderr, code := run(t, api.URL, "", append([]string{"bootstrap", "sidecar~10.0.0.1~a~b"}, c.args...)...)
-			if code != exitDone {
+			if code != ExitDone {
 				t.Fatalf("exit %d: %s", code, stderr)
 			}
 			if _, path, _ := strings.Cut(stdout, "path: "); strings.SplitN(path, "\n", 2)[0] != c.want {

@@ -18,11 +18,11 @@ var ofTheWrite = []string{"resourceVersion", "uid", "creationTimestamp", "genera
 // changedFields returns the paths at which two states of an object differ. Each path
 // is as deep as both states have it.
 func changedFields(before, after *schema.Object) ([]string, error) {
-	old, err := authored(before)
+	old, err := Authored(before)
 	if err != nil {
 		return nil, err
 	}
-	next, err := authored(after)
+	next, err := Authored(after)
 	if err != nil {
 		return nil, err
 	}
@@ -33,9 +33,9 @@ func changedFields(before, after *schema.Object) ([]string, error) {
 	return paths, nil
 }
 
-// authored returns an object without the fields that each write sets.
-func authored(o *schema.Object) (map[string]any, error) {
-	u, err := generic(o)
+// Authored returns an object without the fields that each write sets.
+func Authored(o *schema.Object) (map[string]any, error) {
+	u, err := Generic(o)
 	if err != nil {
 		return nil, err
 	}

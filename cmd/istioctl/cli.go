@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-func process(version string) *CLI {
-	return &CLI{
+func process(version string) *Program {
+	return &Program{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdoutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
@@ -34,20 +34,20 @@ func osUser() string {
 	return u.Username
 }
 
-// mainProgram runs one command line until it is done or interrupted. A second interrupt kills
+// MainProgram runs one command line until it is done or interrupted. A second interrupt kills
 // the program.
-func mainProgram(version string, args []string) int {
+func MainProgram(version string, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	return runProgram(ctx, process(version), args)
+	return RunProgram(ctx, process(version), args)
 }
 
-// runProgram runs one command line and returns the exit code.
-func runProgram(ctx context.Context, c *CLI, args []string) int {
+// RunProgram runs one command line and returns the exit code.
+func RunProgram(ctx context.Context, c *Program, args []string) int {
 	out := &keeper{Writer: c.Stdout}
-	inside, flush := c.escaped(out)
-	root := newRoot(inside)
+	inside, flush := c.Escaped(out)
+	root := NewRoot(inside)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(flagError(args))
 	cmd, err := root.ExecuteContextC(ctx)
@@ -57,17 +57,17 @@ func runProgram(ctx context.Context, c *CLI, args []string) int {
 	}
 	switch {
 	case err == nil:
-		return exitDone
-	case isUsage(err):
+		return ExitDone
+	case IsUsage(err):
 		fmt.Fprintf(inside.Stderr, "error: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
-		return exitUsage
-	case !errors.Is(err, errReported):
+		return ExitUsage
+	case !errors.Is(err, ErrReported):
 		fmt.Fprintf(inside.Stderr, "error: %v\n", err)
 	}
 	if ctx.Err() != nil {
-		return exitInterrupted
+		return ExitInterrupted
 	}
-	return exitCode(err)
+	return ExitCode(err)
 }
 
 // keeper remembers whether a write failed. A disk may fill up after the first of many

@@ -17,8 +17,8 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	server := startServer(t)
 	for _, args := range [][]string{{"create", "-f", "-"}, {"get", "rr"}, {"version"}} {
 		var errs bytes.Buffer
-		c := &CLI{Stdin: strings.NewReader(rule("a", "v1")), Stdout: fullDisk{}, Stderr: &errs, Getenv: env(server.url())}
-		if code := runProgram(t.Context(), c, args); code != exitFailed || !strings.Contains(errs.String(), "no space left") {
+		c := &Program{Stdin: strings.NewReader(rule("a", "v1")), Stdout: fullDisk{}, Stderr: &errs, Getenv: env(server.url())}
+		if code := RunProgram(t.Context(), c, args); code != ExitFailed || !strings.Contains(errs.String(), "no space left") {
 			t.Errorf("%v: exit %d: %s", args, code, &errs)
 		}
 	}
@@ -30,8 +30,8 @@ func TestInterrupted(t *testing.T) {
 	interrupt()
 	for _, args := range [][]string{{"create", "-f", "-"}, {"get", "rr"}} {
 		var errs bytes.Buffer
-		c := &CLI{Stdin: strings.NewReader(rule("a", "v1")), Stdout: &errs, Stderr: &errs, Getenv: env(server.url())}
-		if code := runProgram(ctx, c, args); code != exitInterrupted || !strings.Contains(errs.String(), "interrupted") {
+		c := &Program{Stdin: strings.NewReader(rule("a", "v1")), Stdout: &errs, Stderr: &errs, Getenv: env(server.url())}
+		if code := RunProgram(ctx, c, args); code != ExitInterrupted || !strings.Contains(errs.String(), "interrupted") {
 			t.Errorf("%v: exit %d: %s", args, code, &errs)
 		}
 	}

@@ -10,21 +10,21 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// completeNames completes KIND NAME… with the names on the server. It completes nothing
+// CompleteNames completes KIND NAME… with the names on the server. It completes nothing
 // if the server cannot be reached.
-func completeNames(s *session) cobra.CompletionFunc {
+func CompleteNames(s *Session) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		const nothing = cobra.ShellCompDirectiveNoFileComp
 		if len(args) == 0 {
-			return completeKinds(toComplete), nothing
+			return CompleteKinds(toComplete), nothing
 		}
 		kinds, err := parseKinds(args[0])
-		if err != nil || s.begin(cmd, nil) != nil {
+		if err != nil || s.Begin(cmd, nil) != nil {
 			return nil, nothing
 		}
 		var names []string
 		for _, kind := range kinds {
-			for _, o := range s.known(cmd.Context(), store.Scope{Kind: kind, Namespace: s.namespace}) {
+			for _, o := range s.Known(cmd.Context(), store.Scope{Kind: kind, Namespace: s.Namespace}) {
 				if strings.HasPrefix(o.Meta.Name, toComplete) && !slices.Contains(args[1:], o.Meta.Name) {
 					names = append(names, o.Meta.Name)
 				}
@@ -34,9 +34,9 @@ func completeNames(s *session) cobra.CompletionFunc {
 	}
 }
 
-// completeName is completeNames for a verb that takes one name.
-func completeName(s *session) cobra.CompletionFunc {
-	names := completeNames(s)
+// CompleteName is completeNames for a verb that takes one name.
+func CompleteName(s *Session) cobra.CompletionFunc {
+	names := CompleteNames(s)
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 1 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -45,7 +45,7 @@ func completeName(s *session) cobra.CompletionFunc {
 	}
 }
 
-func completeKinds(toComplete string) []string {
+func CompleteKinds(toComplete string) []string {
 	var names []string
 	for _, k := range schema.Kinds() {
 		if strings.HasPrefix(k.Plural, toComplete) {

@@ -2,7 +2,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-func newCompletion(s *session) *cobra.Command {
+func newCompletion(s *Session) *cobra.Command {
 	shells := []string{"bash", "fish", "powershell", "zsh"}
 	cmd := &cobra.Command{
 		Use:   "completion (bash | fish | powershell | zsh)",
@@ -20,7 +20,7 @@ objects and namespaces on the server.`,
 
   # PowerShell, for this session
   istioctl completion powershell | Out-String | Invoke-Expression`,
-		Args: taught(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		Args: ArgsOr(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 			"say for which shell: istioctl completion bash, fish, powershell or zsh"),
 		ValidArgs: shells,
 	}

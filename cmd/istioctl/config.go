@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/client"
 )
 
-func newConfig(s *session) *cobra.Command {
+func NewConfig(s *Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Manage contexts: named servers",
@@ -45,14 +45,14 @@ func noSuchConfig(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usagef("there is no 'istioctl config %s'", args[0])
+	return Usagef("there is no 'istioctl config %s'", args[0])
 }
 
 // configCommand returns a command that reads the contexts and may change them.
-func configCommand(s *session, use, short string, args cobra.PositionalArgs, do func(*cobra.Command, *contexts, []string) error) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: positional(args), ValidArgsFunction: s.completeContexts}
+func configCommand(s *Session, use, short string, args cobra.PositionalArgs, do func(*cobra.Command, *File, []string) error) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: Args(args), ValidArgsFunction: s.CompleteContexts}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		all, err := readContexts(s.Getenv)
+		all, err := ReadContexts(s.Getenv)
 		if err != nil {
 			return err
 		}
@@ -61,9 +61,9 @@ func configCommand(s *session, use, short string, args cobra.PositionalArgs, do 
 	return cmd
 }
 
-func newGetContexts(s *session) *cobra.Command {
+func newGetContexts(s *Session) *cobra.Command {
 	return configCommand(s, "get-contexts", "List the contexts; a star marks the current one", cobra.NoArgs,
-		func(_ *cobra.Command, all *contexts, _ []string) error {
+		func(_ *cobra.Command, all *File, _ []string) error {
 			table := tabwriter.NewWriter(s.Stdout, 0, 8, 3, ' ', 0)
 			fmt.Fprintln(table, "CURRENT\tNAME\tSERVER\tNAMESPACE")
 			for _, c := range all.Contexts {
@@ -77,32 +77,32 @@ func newGetContexts(s *session) *cobra.Command {
 		})
 }
 
-func newUseContext(s *session) *cobra.Command {
+func newUseContext(s *Session) *cobra.Command {
 	return configCommand(s, "use-context NAME", "Make a context the current one", cobra.ExactArgs(1),
-		func(_ *cobra.Command, all *contexts, args []string) error {
-			if _, err := all.find(args[0]); err != nil {
-				return usage(err)
+		func(_ *cobra.Command, all *File, args []string) error {
+			if _, err := all.Find(args[0]); err != nil {
+				return Usage(err)
 			}
 			all.Current = args[0]
 			return wrote(s, all, "context %s is the current one", all.Current)
 		})
 }
 
-func newSetContext(s *session) *cobra.Command {
-	var given access
+func newSetContext(s *Session) *cobra.Command {
+	var given Access
 	cmd := configCommand(s, "set-context NAME", "Make a context, or change what flags say of one", cobra.ExactArgs(1),
-		func(cmd *cobra.Command, all *contexts, args []string) error {
+		func(cmd *cobra.Command, all *File, args []string) error {
 			if err := checkContext(s, cmd, args[0]); err != nil {
 				return err
 			}
-			c, err := all.find(args[0])
+			c, err := all.Find(args[0])
 			what := "replaced"
 			if err != nil {
-				all.Contexts = append(all.Contexts, namedContext{Name: args[0]})
+				all.Contexts = append(all.Contexts, Context{Name: args[0]})
 				c, what = &all.Contexts[len(all.Contexts)-1], "created"
 			}
 			for flag, field := range map[string]struct{ to, from *string }{
-				"server": {&c.Server, &s.server}, "namespace": {&c.Namespace, &s.namespace},
+				"server": {&c.Server, &s.Server}, "namespace": {&c.Namespace, &s.Namespace},
 				"token-file": {&c.TokenFile, &given.TokenFile}, "certificate-authority": {&c.CertificateAuthority, &given.CertificateAuthority},
 				"client-certificate": {&c.ClientCertificate, &given.ClientCertificate}, "client-key": {&c.ClientKey, &given.ClientKey},
 			} {
@@ -123,46 +123,46 @@ func newSetContext(s *session) *cobra.Command {
 var contextName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:/@-]{0,251}[A-Za-z0-9])?$`)
 
 // checkContext refuses a context that no other command could use.
-func checkContext(s *session, cmd *cobra.Command, name string) error {
+func checkContext(s *Session, cmd *cobra.Command, name string) error {
 	if !contextName.MatchString(name) {
-		return usagef("context %q: a name has letters, digits and . _ - : / @, and begins and ends with a letter or digit", name)
+		return Usagef("context %q: a name has letters, digits and . _ - : / @, and begins and ends with a letter or digit", name)
 	}
-	if err := s.checkFlags(); err != nil || !cmd.Flags().Changed("server") {
+	if err := s.CheckFlags(); err != nil || !cmd.Flags().Changed("server") {
 		return err
 	}
-	if _, err := client.New(serverURL(s.server), client.Options{}); err != nil {
-		return usagef("--server: %w", err)
+	if _, err := client.New(ServerURL(s.Server), client.Options{}); err != nil {
+		return Usagef("--server: %w", err)
 	}
 	return nil
 }
 
 // wrote writes the file and then prints what was done.
-func wrote(s *session, all *contexts, format string, args ...any) error {
-	if err := all.write(); err != nil {
+func wrote(s *Session, all *File, format string, args ...any) error {
+	if err := all.Write(); err != nil {
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
 	_, err := fmt.Fprintf(s.Stdout, format+"\n", args...)
 	return err
 }
 
-func newDeleteContext(s *session) *cobra.Command {
+func newDeleteContext(s *Session) *cobra.Command {
 	return configCommand(s, "delete-context NAME", "Forget a context", cobra.ExactArgs(1),
-		func(_ *cobra.Command, all *contexts, args []string) error {
-			if _, err := all.find(args[0]); err != nil {
-				return usage(err)
+		func(_ *cobra.Command, all *File, args []string) error {
+			if _, err := all.Find(args[0]); err != nil {
+				return Usage(err)
 			}
-			all.Contexts = slices.DeleteFunc(all.Contexts, func(c namedContext) bool { return c.Name == args[0] })
+			all.Contexts = slices.DeleteFunc(all.Contexts, func(c Context) bool { return c.Name == args[0] })
 			if all.Current != args[0] {
 				return wrote(s, all, "context %s deleted", args[0])
 			}
 			all.Current = ""
-			return wrote(s, all, "context %s deleted; none is the current one now: without --context, --server or ISTIOCTL_SERVER, %s is meant", args[0], defaultServer)
+			return wrote(s, all, "context %s deleted; none is the current one now: without --context, --server or ISTIOCTL_SERVER, %s is meant", args[0], DefaultServer)
 		})
 }
 
-func newCurrentContext(s *session) *cobra.Command {
+func newCurrentContext(s *Session) *cobra.Command {
 	return configCommand(s, "current-context", "Print the name of the current context", cobra.NoArgs,
-		func(_ *cobra.Command, all *contexts, _ []string) error {
+		func(_ *cobra.Command, all *File, _ []string) error {
 			if all.Current == "" {
 				return errors.New("no context is the current one: 'istioctl config use-context NAME' makes one")
 			}
@@ -171,10 +171,10 @@ func newCurrentContext(s *session) *cobra.Command {
 		})
 }
 
-func newViewConfig(s *session) *cobra.Command {
+func newViewConfig(s *Session) *cobra.Command {
 	return configCommand(s, "view", "Print the config file", cobra.NoArgs,
-		func(_ *cobra.Command, all *contexts, _ []string) error {
-			text, err := marshalYAML(all)
+		func(_ *cobra.Command, all *File, _ []string) error {
+			text, err := MarshalYAML(all)
 			if err != nil {
 				return err
 			}

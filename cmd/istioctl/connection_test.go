@@ -11,14 +11,14 @@ import (
 // connection is lost.
 func TestTheEndIsNoLoss(t *testing.T) {
 	var errs bytes.Buffer
-	link := newConnection(&session{CLI: &CLI{Stderr: &errs}}, nil)
+	link := NewLink(&Session{Program: &Program{Stderr: &errs}}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	link.gone(ctx, ctx.Err())
+	link.Gone(ctx, ctx.Err())
 	if errs.Len() > 0 {
 		t.Errorf("told %q", &errs)
 	}
-	link.gone(t.Context(), context.DeadlineExceeded)
+	link.Gone(t.Context(), context.DeadlineExceeded)
 	if !strings.Contains(errs.String(), "lost, retrying") {
 		t.Errorf("told %q of a request that took too long", &errs)
 	}

@@ -16,19 +16,19 @@ import (
 	"github.com/pilot-api/pilot-api/internal/wholefile"
 )
 
-// contexts is the config file: named servers, and the name of the default one.
-type contexts struct {
-	Current  string         `json:"currentContext,omitempty"`
-	Contexts []namedContext `json:"contexts,omitempty"`
+// File is the config file: named servers, and the name of the default one.
+type File struct {
+	Current  string    `json:"currentContext,omitempty"`
+	Contexts []Context `json:"contexts,omitempty"`
 
 	file string
 }
 
-type namedContext struct {
+type Context struct {
 	Name      string `json:"name"`
 	Server    string `json:"server,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	access
+	Access
 }
 
 // configFile returns the path of the file with the contexts, "" if it is unknown.
@@ -46,9 +46,9 @@ func configFile(getenv func(string) string) string {
 	return filepath.Join(dir, "istioctl", "config.yaml")
 }
 
-// readContexts reads the config file. A missing file has no contexts.
-func readContexts(getenv func(string) string) (*contexts, error) {
-	c := &contexts{file: configFile(getenv)}
+// ReadContexts reads the config file. A missing file has no contexts.
+func ReadContexts(getenv func(string) string) (*File, error) {
+	c := &File{file: configFile(getenv)}
 	if c.file == "" {
 		return c, nil
 	}
@@ -81,7 +81,7 @@ func unread(err error) error {
 	return errors.New(text + ": mend or remove the file")
 }
 
-func (c *contexts) write() error {
+func (c *File) Write() error {
 	if c.file == "" {
 		return errors.New("there is no place for a config file: set ISTIOCTL_CONFIG or HOME")
 	}
@@ -95,28 +95,28 @@ func (c *contexts) write() error {
 	return wholefile.WriteText(c.file, 0o600, text)
 }
 
-func (c *contexts) names() (names []string) {
+func (c *File) Names() (names []string) {
 	for _, n := range c.Contexts {
 		names = append(names, n.Name)
 	}
 	return names
 }
 
-// find returns the context with a name.
-func (c *contexts) find(name string) (*namedContext, error) {
-	i := slices.Index(c.names(), name)
+// Find returns the context with a name.
+func (c *File) Find(name string) (*Context, error) {
+	i := slices.Index(c.Names(), name)
 	if i < 0 {
 		has := "none"
 		if len(c.Contexts) > 0 {
-			has = strings.Join(c.names(), ", ")
+			has = strings.Join(c.Names(), ", ")
 		}
 		return nil, fmt.Errorf("there is no context %q in %s, it has %s", name, c.file, has)
 	}
 	return &c.Contexts[i], nil
 }
 
-// credentials returns the credentials of a context. Relative names are below the folder
+// Credentials returns the credentials of a context. Relative names are below the folder
 // of the config file.
-func (c *contexts) credentials(of *namedContext) access {
+func (c *File) Credentials(of *Context) Access {
 	return of.below(filepath.Dir(c.file))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-func newCreate(s *session) *cobra.Command {
+func NewCreateCommand(s *Session) *cobra.Command {
 	return create.command(s, &cobra.Command{
 		Use:   "create -f FILE",
 		Short: "Create objects from files",
@@ -31,12 +31,12 @@ error, and istioctl still creates the others.`,
 	})
 }
 
-var create = fileVerb{[]precondition{versioned, repeated(diag.Error)}, created, createOne, false}
+var create = fileVerb{[]Precondition{Versioned, Repeated(diag.Error)}, Created, createOne, false}
 
-func createOne(ctx context.Context, c *client.Client, m manifest) (*schema.Object, outcome, error) {
-	o, err := c.CreateText(ctx, m.text())
+func createOne(ctx context.Context, c *client.Client, m Manifest) (*schema.Object, Outcome, error) {
+	o, err := c.CreateText(ctx, m.Text())
 	if errors.Is(err, store.ErrExists) {
 		err = &store.Error{Kind: store.ErrExists, Detail: "already exists; use 'istioctl replace' or 'istioctl apply' to change it"}
 	}
-	return o, created, err
+	return o, Created, err
 }

@@ -18,10 +18,10 @@ type deleteFlags struct {
 	writeFlags
 	all            bool
 	ignoreNotFound bool
-	selector       selectorFlags
+	selector       SelectorFlags
 }
 
-func newDelete(s *session) *cobra.Command {
+func NewDeleteCommand(s *Session) *cobra.Command {
 	var flags deleteFlags
 	cmd := &cobra.Command{
 		Use:   "delete (KIND NAME... | KIND/NAME... | KIND (--all | -l LABELS | --field-selector FIELDS) | -f FILE)",
@@ -42,23 +42,23 @@ only that version. Separate several kinds by commas; "all" means every kind.`,
 
   # Delete what has a label
   istioctl delete all -l team=reviews`,
-		ValidArgsFunction: completeNames(s),
+		ValidArgsFunction: CompleteNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := checkOutput(flags.output, []string{formatName}); err != nil {
+		if err := CheckOutput(flags.Output, []string{FormatName}); err != nil {
 			return err
 		}
 		return runDelete(cmd.Context(), s, flags, args)
 	}
-	flags.add(cmd, []string{formatName})
-	flags.selector.add(cmd)
+	flags.add(cmd, []string{FormatName})
+	flags.selector.Add(cmd)
 	cmd.Flags().BoolVar(&flags.all, "all", false, "delete all objects of the kinds in the namespace")
 	cmd.Flags().BoolVar(&flags.ignoreNotFound, "ignore-not-found", false, "treat an object that does not exist as deleted")
 	return cmd
 }
 
-func runDelete(ctx context.Context, s *session, flags deleteFlags, args []string) error {
-	c, err := flags.connect(s, s.warnUnknown)
+func runDelete(ctx context.Context, s *Session, flags deleteFlags, args []string) error {
+	c, err := flags.Connect(s, s.WarnUnknown)
 	if err != nil {
 		return err
 	}
@@ -66,65 +66,65 @@ func runDelete(ctx context.Context, s *session, flags deleteFlags, args []string
 	if err != nil {
 		return err
 	}
-	var list []step
+	var list []Step
 	for _, o := range objects {
 		pre := store.Preconditions{}
-		if flags.selector.given() || flags.files.given() {
+		if flags.selector.Given() || flags.files.Given() {
 			pre.ResourceVersion = o.Meta.ResourceVersion
 		}
 		list = append(list, deleteStep(c, o, pre, flags.ignoreNotFound))
 	}
-	return perform(ctx, s, flags.writeOptions, list)
+	return Perform(ctx, s, flags.Options, list)
 }
 
-func deleteStep(c *client.Client, o *schema.Object, pre store.Preconditions, ignoreNotFound bool) step {
-	return step{object: o, promise: deleted, do: func(ctx context.Context) (*schema.Object, outcome, error) {
+func deleteStep(c *client.Client, o *schema.Object, pre store.Preconditions, ignoreNotFound bool) Step {
+	return Step{Object: o, Promise: Deleted, Do: func(ctx context.Context) (*schema.Object, Outcome, error) {
 		last, err := c.Delete(ctx, o.Key(), pre)
 		switch {
 		case ignoreNotFound && errors.Is(err, store.ErrNotFound):
-			return o, absent, nil
+			return o, Absent, nil
 		case errors.Is(err, store.ErrNotFound):
-			return o, failed, &store.Error{Kind: store.ErrNotFound, Detail: "not found; --ignore-not-found takes it as deleted"}
+			return o, Failed, &store.Error{Kind: store.ErrNotFound, Detail: "not found; --ignore-not-found takes it as deleted"}
 		case errors.Is(err, store.ErrConflict):
-			return o, failed, &store.Error{Kind: store.ErrConflict, Detail: "is not the one with resourceVersion " + pre.ResourceVersion +
+			return o, Failed, &store.Error{Kind: store.ErrConflict, Detail: "is not the one with resourceVersion " + pre.ResourceVersion +
 				"; look at it again, or leave metadata.resourceVersion out to delete it whatever it is"}
 		case err == nil && last.Meta.DeletionTimestamp != nil:
-			return o, deleting, nil
+			return o, Deleting, nil
 		}
-		return o, deleted, err
+		return o, Deleted, err
 	}}
 }
 
 // deleteTargets returns the objects to delete, in order.
-func deleteTargets(ctx context.Context, s *session, c *client.Client, flags deleteFlags, args []string) ([]*schema.Object, error) {
-	if flags.files.given() {
-		if len(args) > 0 || flags.all || flags.selector.given() {
-			return nil, usagef("name objects with -f or as arguments, not both")
+func deleteTargets(ctx context.Context, s *Session, c *client.Client, flags deleteFlags, args []string) ([]*schema.Object, error) {
+	if flags.files.Given() {
+		if len(args) > 0 || flags.all || flags.selector.Given() {
+			return nil, Usagef("name objects with -f or as arguments, not both")
 		}
 		return deleteTargetsByFile(ctx, s, flags.files)
 	}
-	sel, err := parseSelection(args)
+	sel, err := Parse(args)
 	switch {
 	case err != nil:
 		return nil, err
-	case (flags.all || flags.selector.given()) && len(sel.targets) > 0:
-		return nil, usagef("--all, -l and --field-selector take kinds only, no names")
-	case flags.all && flags.selector.given():
-		return nil, usagef("delete either --all or what is selected")
-	case flags.all || flags.selector.given():
+	case (flags.all || flags.selector.Given()) && len(sel.Targets) > 0:
+		return nil, Usagef("--all, -l and --field-selector take kinds only, no names")
+	case flags.all && flags.selector.Given():
+		return nil, Usagef("delete either --all or what is selected")
+	case flags.all || flags.selector.Given():
 		return deleteTargetsByKind(ctx, s, c, flags, sel)
-	case len(sel.targets) == 0:
-		return nil, usagef("say which objects by name, by labels with -l, or all of them with --all")
+	case len(sel.Targets) == 0:
+		return nil, Usagef("say which objects by name, by labels with -l, or all of them with --all")
 	}
 	return deleteTargetsByName(s, sel)
 }
 
-func deleteTargetsByFile(ctx context.Context, s *session, files fileFlags) ([]*schema.Object, error) {
-	list, err := readManifests(ctx, s, files, named("delete"), repeated(diag.Warning))
+func deleteTargetsByFile(ctx context.Context, s *Session, files Files) ([]*schema.Object, error) {
+	list, err := ReadManifests(ctx, s, files, Named("delete"), Repeated(diag.Warning))
 	if err != nil {
 		return nil, err
 	}
-	referencedFirst(list)
+	ReferencedFirst(list)
 	slices.Reverse(list)
 	objects := make([]*schema.Object, len(list))
 	for i, m := range list {
@@ -133,25 +133,25 @@ func deleteTargetsByFile(ctx context.Context, s *session, files fileFlags) ([]*s
 	return objects, nil
 }
 
-func deleteTargetsByKind(ctx context.Context, s *session, c *client.Client, flags deleteFlags, sel selection) ([]*schema.Object, error) {
-	selected, err := flags.selector.of(sel.kinds)
+func deleteTargetsByKind(ctx context.Context, s *Session, c *client.Client, flags deleteFlags, sel Selection) ([]*schema.Object, error) {
+	selected, err := flags.selector.Of(sel.Kinds)
 	if err != nil {
 		return nil, err
 	}
-	list, err := listAll(ctx, s, c, selected.among(sel.kinds, s.namespace), pageSize)
+	list, err := ListAll(ctx, s, c, selected.Among(sel.Kinds, s.Namespace), PageSize)
 	if err != nil {
-		return nil, s.fail(ctx, err)
+		return nil, s.Fail(ctx, err)
 	}
 	if len(list.Items) == 0 {
-		fmt.Fprintln(s.Stderr, sel.nothing(s.namespace))
+		fmt.Fprintln(s.Stderr, sel.Nothing(s.Namespace))
 	}
 	return list.Objects().Items, nil
 }
 
-func deleteTargetsByName(s *session, sel selection) ([]*schema.Object, error) {
-	objects := make([]*schema.Object, len(sel.targets))
-	for i, t := range sel.targets {
-		o, err := nameOnly(t.in(s.namespace))
+func deleteTargetsByName(s *Session, sel Selection) ([]*schema.Object, error) {
+	objects := make([]*schema.Object, len(sel.Targets))
+	for i, t := range sel.Targets {
+		o, err := NameOnly(t.In(s.Namespace))
 		if err != nil {
 			return nil, err
 		}

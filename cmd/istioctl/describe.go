@@ -17,11 +17,11 @@ import (
 )
 
 type describeFlags struct {
-	meshFlags
+	Flags
 	output string
 }
 
-func newDescribe(s *session) *cobra.Command {
+func NewDescribe(s *Session) *cobra.Command {
 	var f describeFlags
 	cmd := &cobra.Command{
 		Use:   "describe (KIND NAME | KIND/NAME)",
@@ -43,23 +43,23 @@ objects that it knows, and shows no changes, no proxies, and no refusals of Envo
 
   # The same by the files of a folder, before anything is stored
   istioctl describe serviceentry reviews -f rules/`,
-		ValidArgsFunction: completeName(s),
+		ValidArgsFunction: CompleteName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := checkOutput(f.output, explainFormats); err != nil {
+		if err := CheckOutput(f.output, DocumentFormats); err != nil {
 			return err
 		}
-		if err := f.check(cmd); err != nil {
+		if err := f.Check(cmd); err != nil {
 			return err
 		}
-		key, err := oneObject("describe", s.namespace, args)
+		key, err := OneObject("describe", s.Namespace, args)
 		if err != nil {
 			return err
 		}
 		return runDescribe(cmd.Context(), s, &f, key)
 	}
-	f.add(cmd)
-	addOutput(cmd, &f.output, explainFormats)
+	f.Add(cmd)
+	AddFlag(cmd, &f.output, DocumentFormats)
 	return cmd
 }
 
@@ -68,14 +68,14 @@ type description struct {
 	client.ObjectWithStatus
 	diag.References
 	problems diag.List
-	changes  []entry        // newest first
+	changes  []Entry        // newest first
 	proxies  []client.Proxy // those that the object concerns
 	live     bool           // from a server; otherwise changes and proxies are unknown
 }
 
-func runDescribe(ctx context.Context, s *session, f *describeFlags, key schema.Key) error {
+func runDescribe(ctx context.Context, s *Session, f *describeFlags, key schema.Key) error {
 	look := lookAt
-	if f.offline() {
+	if f.Offline() {
 		look = f.look
 	}
 	d, err := look(ctx, s, key)
@@ -84,21 +84,21 @@ func runDescribe(ctx context.Context, s *session, f *describeFlags, key schema.K
 		return err
 	case d == nil:
 		return fmt.Errorf("%s/%s not found in namespace %s", strings.ToLower(key.Kind), key.Name, key.Namespace)
-	case isTable(f.output):
+	case IsTable(f.output):
 		return d.write(s.Stdout)
 	}
 	document, err := d.document()
 	if err != nil {
 		return err
 	}
-	return writeDocument(s.Stdout, f.output, document)
+	return WriteDocument(s.Stdout, f.output, document)
 }
 
 // lookAt asks the server. It returns nil if there is no such object. The problems are
 // first, because that request waits until everything written before is compiled, and
 // the other answers depend on it.
-func lookAt(ctx context.Context, s *session, key schema.Key) (*description, error) {
-	c, err := s.connect(s.warn)
+func lookAt(ctx context.Context, s *Session, key schema.Key) (*description, error) {
+	c, err := s.Connect(s.Warn)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func lookAt(ctx context.Context, s *session, key schema.Key) (*description, erro
 		if err := ask(); errors.Is(err, store.ErrNotFound) {
 			return nil, nil
 		} else if err != nil {
-			return nil, s.fail(ctx, err)
+			return nil, s.Fail(ctx, err)
 		}
 	}
 	d.References, d.problems, d.live = *references, problemsOf(problems.Problems, key), true
@@ -126,12 +126,12 @@ func lookAt(ctx context.Context, s *session, key schema.Key) (*description, erro
 }
 
 // changesOf returns the changes that the server knows, without the objects' states.
-func changesOf(ctx context.Context, c *client.Client, key schema.Key) ([]entry, error) {
+func changesOf(ctx context.Context, c *client.Client, key schema.Key) ([]Entry, error) {
 	versions, err := c.History(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := entriesOf(versions)
+	entries, err := Entries(versions)
 	for i := range entries {
 		entries[i].Object = nil
 	}
@@ -139,8 +139,8 @@ func changesOf(ctx context.Context, c *client.Client, key schema.Key) ([]entry, 
 }
 
 // look compiles the files. It returns nil if the object is not in them.
-func (f *describeFlags) look(ctx context.Context, s *session, key schema.Key) (*description, error) {
-	snapshot, objects, err := f.snapshot(ctx, s)
+func (f *describeFlags) look(ctx context.Context, s *Session, key schema.Key) (*description, error) {
+	snapshot, objects, err := f.Snapshot(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func problemsOf(all diag.List, key schema.Key) diag.List {
 
 // document returns the description for programs.
 func (d *description) document() (any, error) {
-	object, err := genericWithStatus(d.ObjectWithStatus)
+	object, err := GenericWithStatus(d.ObjectWithStatus)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (d *description) document() (any, error) {
 		Object any `json:"object"`
 		diag.References
 		Problems diag.List      `json:"problems"`
-		Changes  []entry        `json:"changes,omitempty"`
+		Changes  []Entry        `json:"changes,omitempty"`
 		Proxies  []client.Proxy `json:"proxies,omitempty"`
 	}{object.Object, d.References, append(diag.List{}, d.problems...), d.changes, d.proxies}, nil
 }

@@ -165,7 +165,7 @@ func connectionRows(spec *networking.VirtualService) []string {
 func subsetRows(subsets []*networking.Subset) []string {
 	var rows []string
 	for _, s := range subsets {
-		rows = append(rows, s.GetName()+"\t"+cmp.Or(mesh.Labels(s.GetLabels()).String(), none))
+		rows = append(rows, s.GetName()+"\t"+cmp.Or(mesh.Labels(s.GetLabels()).String(), None))
 	}
 	return rows
 }
@@ -177,7 +177,7 @@ func endpointRows(endpoints []*networking.WorkloadEntry) []string {
 		for _, name := range slices.Sorted(maps.Keys(e.GetPorts())) {
 			ports = append(ports, fmt.Sprintf("%s=%d", name, e.GetPorts()[name]))
 		}
-		rows = append(rows, cmp.Or(e.GetAddress(), none)+"\t"+cmp.Or(strings.Join(ports, ","), none)+"\t"+cmp.Or(mesh.Labels(e.GetLabels()).String(), none))
+		rows = append(rows, cmp.Or(e.GetAddress(), None)+"\t"+cmp.Or(strings.Join(ports, ","), None)+"\t"+cmp.Or(mesh.Labels(e.GetLabels()).String(), None))
 	}
 	return rows
 }

@@ -43,7 +43,7 @@ func (d *description) write(w io.Writer) error {
 func (d *description) writeReferences(p *descriptionWriter) {
 	p.list("Refers To", "FIELD\tOBJECT\tNAMES", len(d.RefersTo), func(i int) string {
 		r := d.RefersTo[i]
-		object := cmp.Or(r.To.String(), none)
+		object := cmp.Or(r.To.String(), None)
 		if r.Missing && r.To != (diag.Ref{}) {
 			object += " (missing)"
 		}
@@ -54,7 +54,7 @@ func (d *description) writeReferences(p *descriptionWriter) {
 		return r.From.String() + "\t" + r.Field + "\t" + r.Names
 	})
 	if d.Omitted > 0 {
-		p.printf("  … and %s that the server does not tell\n", count(d.Omitted, "reference"))
+		p.printf("  … and %s that the server does not tell\n", Count(d.Omitted, "reference"))
 	}
 }
 
@@ -83,7 +83,7 @@ func (p *descriptionWriter) printf(format string, args ...any) {
 // line prints a name with its value, or with several values below each other.
 func (p *descriptionWriter) line(name string, values ...string) {
 	if len(values) == 0 {
-		values = []string{none}
+		values = []string{None}
 	}
 	name += ":"
 	for _, value := range values {
@@ -126,7 +126,7 @@ func (d *description) writeHead(p *descriptionWriter) {
 	p.line("Annotations", pairLines(meta.Annotations, ": ")...)
 	d.writeWritten(p)
 	for _, c := range d.Object.Kind.Columns {
-		p.line(c.Name, cmp.Or(c.Cell(d.Object), none))
+		p.line(c.Name, cmp.Or(c.Cell(d.Object), None))
 	}
 	for _, part := range partsOf(d.Object) {
 		p.list(part.name, part.head, len(part.rows), func(i int) string { return part.rows[i] })
@@ -183,7 +183,7 @@ const mostChanges = 5
 func (d *description) writeChanges(p *descriptionWriter) {
 	p.list("Changes", "REVISION\tWHEN\tVERB\tWHO\tPROGRAM\tCHANGED", min(mostChanges, len(d.changes)), func(i int) string {
 		e := d.changes[i]
-		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s", e.Revision, e.when(), e.verb(), e.who(), e.program(), e.changed(false))
+		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s", e.Revision, e.WhenText(), e.VerbText(), e.Who(), e.ProgramText(), e.ChangedText(false))
 	})
 	if more := len(d.changes) - mostChanges; more > 0 {
 		p.printf("  … and %d more: istioctl history\n", more)
@@ -194,11 +194,11 @@ func (d *description) writeChanges(p *descriptionWriter) {
 // is refused, a proxy that refuses something is not reported as running it: a part of
 // a table may be unchanged while the proxy runs the rest of the revision.
 func (d *description) proxyRow(one client.Proxy) string {
-	state := worst(one)
-	if one.Revision >= d.Object.Revision() && !(d.refused() && strings.HasPrefix(state, rejected)) {
+	state := Worst(one)
+	if one.Revision >= d.Object.Revision() && !(d.refused() && strings.HasPrefix(state, Rejected)) {
 		state = "runs it"
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%d", shortNode(one.Node), one.Role, one.Transport, state, one.Revision)
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%d", ShortNode(one.Node), one.Role, one.Transport, state, one.Revision)
 }
 
 // refused reports whether a proxy refuses what follows from the object.

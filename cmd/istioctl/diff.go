@@ -15,8 +15,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-func newDiff(s *session) *cobra.Command {
-	var files fileFlags
+func NewDiff(s *Session) *cobra.Command {
+	var files Files
 	var past pastFlags
 	var proxies bool
 	cmd := &cobra.Command{
@@ -46,16 +46,16 @@ if the comparison was not possible.`,
   # What has changed since, and what did one change do?
   istioctl diff virtualservice reviews --revision 1204
   istioctl diff virtualservice reviews --revision 1204 --to 1310`,
-		ValidArgsFunction: completeName(s),
+		ValidArgsFunction: CompleteName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if past.given() {
 			return compared(diffPast(cmd.Context(), s, past, files, proxies, args))
 		}
-		if err := noFileArgs(cmd, args); err != nil {
+		if err := NoArgs(cmd, args); err != nil {
 			return err
 		}
-		if err := files.required(); err != nil {
+		if err := files.Required(); err != nil {
 			return err
 		}
 		show := diffObjects
@@ -64,7 +64,7 @@ if the comparison was not possible.`,
 		}
 		return compared(show(cmd.Context(), s, files))
 	}
-	files.add(cmd)
+	files.Add(cmd)
 	past.add(cmd)
 	cmd.Flags().BoolVar(&proxies, "proxies", false, "show the changes in the configuration of proxies")
 	return cmd
@@ -74,9 +74,9 @@ if the comparison was not possible.`,
 func compared(differs bool, err error) error {
 	switch {
 	case err != nil:
-		return exitWith(err, exitNotCompared)
+		return ExitWith(err, exitNotCompared)
 	case differs:
-		return exitWith(errReported, exitDiffers)
+		return ExitWith(ErrReported, exitDiffers)
 	}
 	return nil
 }
@@ -88,13 +88,13 @@ const (
 )
 
 // diffObjects compares the stored objects with those that an apply would store.
-func diffObjects(ctx context.Context, s *session, files fileFlags) (differs bool, err error) {
-	list, err := readManifests(ctx, s, files, named("diff"), repeated(diag.Warning))
+func diffObjects(ctx context.Context, s *Session, files Files) (differs bool, err error) {
+	list, err := ReadManifests(ctx, s, files, Named("diff"), Repeated(diag.Warning))
 	if err != nil {
 		return false, err
 	}
-	warnings := warningsOf(s, len(list) > 1)
-	c, err := s.connectWith(client.Options{Warn: warnings.tell, DryRun: true})
+	warnings := HoldWarnings(s, len(list) > 1)
+	c, err := s.ConnectWith(client.Options{Warn: warnings.Tell, DryRun: true})
 	if err != nil {
 		return false, err
 	}
@@ -102,23 +102,23 @@ func diffObjects(ctx context.Context, s *session, files fileFlags) (differs bool
 	for _, m := range list {
 		different, err := diffObject(ctx, s, c, m)
 		if err != nil {
-			failures = append(failures, fmt.Errorf("%s%s: %s", label(m.Object), where(m.Object), s.explain(ctx, err)))
+			failures = append(failures, fmt.Errorf("%s%s: %s", Label(m.Object), Where(m.Object), s.Explain(ctx, err)))
 		}
 		differs = differs || different
 		if errors.Is(err, store.ErrUnavailable) {
 			break
 		}
 	}
-	warnings.judge(ctx, list)
+	warnings.Judge(ctx, list)
 	return differs, errors.Join(failures...)
 }
 
-func diffObject(ctx context.Context, s *session, c *client.Client, m manifest) (bool, error) {
+func diffObject(ctx context.Context, s *Session, c *client.Client, m Manifest) (bool, error) {
 	before, err := c.Get(ctx, m.Key(), store.ReadOptions{})
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return false, err
 	}
-	after, _, err := applyOne(ctx, c, m)
+	after, _, err := ApplyOne(ctx, c, m)
 	if err != nil {
 		return false, err
 	}
@@ -130,7 +130,7 @@ func diffObject(ctx context.Context, s *session, c *client.Client, m manifest) (
 	if err != nil {
 		return false, err
 	}
-	return showDiff(s, m.Key().Ref().String()+" (stored)", old, m.Key().Ref().String()+" ("+m.place().File+")", next)
+	return showDiff(s, m.Key().Ref().String()+" (stored)", old, m.Key().Ref().String()+" ("+m.Place().File+")", next)
 }
 
 // comparable returns an object as YAML without the fields that each write sets.
@@ -138,15 +138,15 @@ func comparable(o *schema.Object) ([]byte, error) {
 	if o == nil {
 		return nil, nil
 	}
-	fields, err := authored(o)
+	fields, err := Authored(o)
 	if err != nil {
 		return nil, err
 	}
-	return marshalYAML(fields)
+	return MarshalYAML(fields)
 }
 
 // showDiff prints a unified diff. It prints nothing if the texts are equal.
-func showDiff(s *session, oldName string, old []byte, newName string, next []byte) (differs bool, err error) {
+func showDiff(s *Session, oldName string, old []byte, newName string, next []byte) (differs bool, err error) {
 	_, text, _ := bytes.Cut(diff.Diff(oldName, old, newName, next), []byte("\n")) // Without "diff old new".
 	_, err = s.Stdout.Write(text)
 	return len(text) > 0, err

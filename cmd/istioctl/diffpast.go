@@ -13,7 +13,7 @@ import (
 
 // pastFlags say which two states of an object to compare.
 type pastFlags struct {
-	from, to revisionFlag // to is 0 for the current state
+	from, to Revision // to is 0 for the current state
 }
 
 func (f *pastFlags) add(cmd *cobra.Command) {
@@ -24,27 +24,27 @@ func (f *pastFlags) add(cmd *cobra.Command) {
 func (f *pastFlags) given() bool { return f.from > 0 || f.to > 0 }
 
 // diffPast compares two states of one object.
-func diffPast(ctx context.Context, s *session, f pastFlags, files fileFlags, proxies bool, args []string) (differs bool, err error) {
+func diffPast(ctx context.Context, s *Session, f pastFlags, files Files, proxies bool, args []string) (differs bool, err error) {
 	switch {
 	case f.from == 0:
-		return false, usagef("--to goes with --revision, from which on to compare")
-	case files.given() || proxies:
-		return false, usagef("--revision compares what is stored with what was: leave -f and --proxies out")
+		return false, Usagef("--to goes with --revision, from which on to compare")
+	case files.Given() || proxies:
+		return false, Usagef("--revision compares what is stored with what was: leave -f and --proxies out")
 	}
-	key, err := oneObject("diff", s.namespace, args)
+	key, err := OneObject("diff", s.Namespace, args)
 	if err != nil {
 		return false, err
 	}
-	c, err := s.connect(s.warn)
+	c, err := s.Connect(s.Warn)
 	if err != nil {
 		return false, err
 	}
-	for _, revision := range []revisionFlag{f.from, f.to} {
-		if err := reached(ctx, c, int64(revision)); err != nil {
-			return false, s.fail(ctx, err)
+	for _, revision := range []Revision{f.from, f.to} {
+		if err := Reached(ctx, c, int64(revision)); err != nil {
+			return false, s.Fail(ctx, err)
 		}
 	}
-	versions, err := knownVersions(ctx, s, c, key)
+	versions, err := KnownVersions(ctx, s, c, key)
 	if err != nil {
 		return false, err
 	}
@@ -61,14 +61,14 @@ func diffPast(ctx context.Context, s *session, f pastFlags, files fileFlags, pro
 
 // stateAt returns an object at a revision as text, and a name for that state. A missing
 // object is not an error.
-func stateAt(versions []store.Version, key schema.Key, revision revisionFlag) (text []byte, name string, err error) {
+func stateAt(versions []store.Version, key schema.Key, revision Revision) (text []byte, name string, err error) {
 	o, name := versions[0].Object, key.Ref().String()+" (now)"
 	if revision > 0 {
 		name = fmt.Sprintf("%s (revision %d)", key.Ref(), revision)
 		o, err = store.VersionAt(versions, key, int64(revision))
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return nil, name, fmt.Errorf("%s: %s", key.Ref(), reason(err))
+		return nil, name, fmt.Errorf("%s: %s", key.Ref(), Reason(err))
 	}
 	text, err = comparable(o)
 	return text, name, err

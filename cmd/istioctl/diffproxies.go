@@ -13,24 +13,24 @@ import (
 
 // diffProxies compares the current configuration of proxies with the one that they
 // would have.
-func diffProxies(ctx context.Context, s *session, files fileFlags) (differs bool, err error) {
-	list, err := readManifests(ctx, s, files, named("diff"), repeated(diag.Error))
+func diffProxies(ctx context.Context, s *Session, files Files) (differs bool, err error) {
+	list, err := ReadManifests(ctx, s, files, Named("diff"), Repeated(diag.Error))
 	if err != nil {
 		return false, err
 	}
-	c, err := s.connect(s.warn)
+	c, err := s.Connect(s.Warn)
 	if err != nil {
 		return false, err
 	}
-	found, err := c.Preview(ctx, joined(list), s.namespace)
+	found, err := c.Preview(ctx, Joined(list), s.Namespace)
 	if errors.Is(err, store.ErrOutcomeUnknown) {
-		err = fmt.Errorf("no answer came from %s", s.server) // A preview writes nothing.
+		err = fmt.Errorf("no answer came from %s", s.Server) // A preview writes nothing.
 	}
 	if err != nil {
-		return false, s.fail(ctx, err)
+		return false, s.Fail(ctx, err)
 	}
 	for _, p := range found.Problems {
-		s.warn("it would be a problem: " + p.String())
+		s.Warn("it would be a problem: " + p.String())
 	}
 	for _, change := range found.Changes {
 		if err := showChange(s, change); err != nil {
@@ -59,7 +59,7 @@ func unseen(found *client.Preview) error {
 	return nil
 }
 
-func showChange(s *session, c client.ResourceChange) error {
+func showChange(s *Session, c client.ResourceChange) error {
 	before, err := messageText(c.Before)
 	if err != nil {
 		return err
@@ -78,18 +78,18 @@ func messageText(message json.RawMessage) ([]byte, error) {
 	if len(message) == 0 {
 		return nil, nil
 	}
-	return toYAML(message)
+	return ToYAML(message)
 }
 
 // sumUp prints, for people, what was compared.
-func sumUp(s *session, found *client.Preview) {
+func sumUp(s *Session, found *client.Preview) {
 	fmt.Fprintf(s.Stderr, "%s would change, of %s, compared with revision %d.\n",
-		count(len(found.Changes)+found.Omitted, "resource"), countProxies(found.Proxies), found.Revision)
+		Count(len(found.Changes)+found.Omitted, "resource"), countProxies(found.Proxies), found.Revision)
 	if found.Omitted > 0 {
-		s.warn(fmt.Sprintf("%s are not shown: there are too many", count(found.Omitted, "change")))
+		s.Warn(fmt.Sprintf("%s are not shown: there are too many", Count(found.Omitted, "change")))
 	}
 	if found.NotLookedAt > 0 {
-		s.warn(fmt.Sprintf("%s were not looked at: there are too many kinds of them", countProxies(found.NotLookedAt)))
+		s.Warn(fmt.Sprintf("%s were not looked at: there are too many kinds of them", countProxies(found.NotLookedAt)))
 	}
 }
 

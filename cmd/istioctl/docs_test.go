@@ -18,7 +18,7 @@ import (
 const docsDir = "../../docs/cli"
 
 func commands() []*cobra.Command {
-	root := newRoot(&CLI{Version: version, Stdin: bytes.NewReader(nil), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }})
+	root := NewRoot(&Program{Version: version, Stdin: bytes.NewReader(nil), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }})
 	return append([]*cobra.Command{root}, root.Commands()...)
 }
 

@@ -10,9 +10,9 @@ import (
 
 // The values of --dry-run.
 const (
-	dryRunNone   = "none"
-	dryRunClient = "client"
-	dryRunServer = "server"
+	DryRunNone   = "none"
+	DryRunClient = "client"
+	DryRunServer = "server"
 )
 
 // dryRunFlag is --dry-run of a verb that accepts some of the values. It refuses any
@@ -28,14 +28,14 @@ func (f dryRunFlag) Type() string   { return "string" }
 
 func (f dryRunFlag) Set(value string) error {
 	if !slices.Contains(f.allowed, value) {
-		return fmt.Errorf("want one of %s, as in --dry-run=%s", strings.Join(f.allowed, ", "), dryRunServer)
+		return fmt.Errorf("want one of %s, as in --dry-run=%s", strings.Join(f.allowed, ", "), DryRunServer)
 	}
 	*f.value = value
 	return nil
 }
 
-func addDryRun(cmd *cobra.Command, value *string, usage string, allowed ...string) {
-	*value = dryRunNone
+func AddDryRun(cmd *cobra.Command, value *string, usage string, allowed ...string) {
+	*value = DryRunNone
 	cmd.Flags().Var(dryRunFlag{value, allowed}, "dry-run", usage)
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))

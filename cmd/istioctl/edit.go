@@ -17,8 +17,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-func newEdit(s *session) *cobra.Command {
-	var write writeOptions
+func NewEdit(s *Session) *cobra.Command {
+	var write Options
 	cmd := &cobra.Command{
 		Use:   "edit (KIND NAME | KIND/NAME)",
 		Short: "Edit an object in an editor",
@@ -28,36 +28,36 @@ meanwhile, the editor opens again with the reason at the top. If the text is unc
 or empty, the command ends without a change. A text that was refused is kept in a file.`,
 		Example: `  istioctl edit virtualservice reviews
   EDITOR=nano istioctl edit vs/reviews -n books`,
-		ValidArgsFunction: completeName(s),
+		ValidArgsFunction: CompleteName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := checkOutput(write.output, writeFormats); err != nil {
+		if err := CheckOutput(write.Output, WriteFormats); err != nil {
 			return err
 		}
-		key, err := oneObject("edit", s.namespace, args)
+		key, err := OneObject("edit", s.Namespace, args)
 		if err != nil {
 			return err
 		}
 		return runEdit(cmd.Context(), s, write, key)
 	}
-	write.dryRun = dryRunNone
-	addOutput(cmd, &write.output, writeFormats)
+	write.DryRun = DryRunNone
+	AddFlag(cmd, &write.Output, WriteFormats)
 	return cmd
 }
 
-func runEdit(ctx context.Context, s *session, write writeOptions, key schema.Key) error {
-	c, err := write.connect(s, s.warnUnknown)
+func runEdit(ctx context.Context, s *Session, write Options, key schema.Key) error {
+	c, err := write.Connect(s, s.WarnUnknown)
 	if err != nil {
 		return err
 	}
 	o, err := c.Get(ctx, key, store.ReadOptions{})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return fmt.Errorf("%s/%s not found in namespace %s%s", strings.ToLower(key.Kind), key.Name, key.Namespace, misread(key.Name))
+		return fmt.Errorf("%s/%s not found in namespace %s%s", strings.ToLower(key.Kind), key.Name, key.Namespace, Misread(key.Name))
 	case err != nil:
-		return s.fail(ctx, err)
+		return s.Fail(ctx, err)
 	}
-	text, err := toYAML(o.JSON())
+	text, err := ToYAML(o.JSON())
 	if err != nil {
 		return err
 	}
@@ -66,17 +66,17 @@ func runEdit(ctx context.Context, s *session, write writeOptions, key schema.Key
 	if err != nil || done == nil {
 		return err
 	}
-	r, err := newReport(s, write, 1)
+	r, err := NewReport(s, write, 1)
 	if err != nil {
 		return err
 	}
-	r.done(done, replaced)
-	return r.finish()
+	r.Done(done, Replaced)
+	return r.Finish()
 }
 
 // edit is an object in an editor.
 type edit struct {
-	*session
+	*Session
 	client *client.Client
 	key    schema.Key
 	text   []byte // the text to edit
@@ -101,7 +101,7 @@ func (e *edit) run(ctx context.Context) (*schema.Object, error) {
 			return o, nil
 		}
 		if ctx.Err() != nil {
-			return nil, e.fail(ctx, err)
+			return nil, e.Fail(ctx, err)
 		}
 		refused, e.text, e.reason = true, text, "It was not stored: "+err.Error()
 		if errors.Is(err, store.ErrConflict) {
@@ -137,7 +137,7 @@ func (e *edit) store(ctx context.Context, text []byte) (*schema.Object, error) {
 	if o.Key() != e.key {
 		return nil, fmt.Errorf("it is %s now: kind, namespace and name must stay", o.Key())
 	}
-	e.showProblems(problems.Warnings())
+	e.ShowProblems(problems.Warnings())
 	return e.client.UpdateText(ctx, client.Text{Kind: o.Kind, Namespace: e.key.Namespace, Name: e.key.Name, Body: text})
 }
 
@@ -148,7 +148,7 @@ func (e *edit) rebase(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	theirs, err := toYAML(newest.JSON())
+	theirs, err := ToYAML(newest.JSON())
 	if err != nil {
 		return
 	}

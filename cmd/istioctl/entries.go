@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// entry is a version as a line of history.
-type entry struct {
+// Entry is a version as a line of history.
+type Entry struct {
 	Revision    int64      `json:"revision"`
 	Generation  int64      `json:"generation,omitempty"`
 	Time        *time.Time `json:"time,omitempty"`
@@ -28,10 +28,10 @@ type entry struct {
 	comparable bool // the version before is known
 }
 
-func entriesOf(versions []store.Version) ([]entry, error) {
-	entries := make([]entry, len(versions))
+func Entries(versions []store.Version) ([]Entry, error) {
+	entries := make([]Entry, len(versions))
 	for i, v := range versions {
-		e := entry{Revision: v.Revision, Lost: v.Lost}
+		e := Entry{Revision: v.Revision, Lost: v.Lost}
 		if c := v.Change; c != nil {
 			e.Verb, e.User, e.Program, e.Transaction = c.Verb, c.Author.User, c.Author.Program, c.Transaction
 			if !c.Time.IsZero() {
@@ -56,24 +56,24 @@ func entriesOf(versions []store.Version) ([]entry, error) {
 // unknown is the text for what the server has forgotten.
 const unknown = "<unknown>"
 
-func (e entry) when() string {
+func (e Entry) WhenText() string {
 	if e.Time == nil {
 		return unknown
 	}
 	return duration.HumanDuration(time.Since(*e.Time)) + " ago"
 }
 
-func (e entry) verb() string { return cmp.Or(string(e.Verb), unknown) }
+func (e Entry) VerbText() string { return cmp.Or(string(e.Verb), unknown) }
 
-func (e entry) who() string { return cmp.Or(printable(e.User), unknown) }
+func (e Entry) Who() string { return cmp.Or(Printable(e.User), unknown) }
 
-func (e entry) program() string { return cmp.Or(printable(e.Program), unknown) }
+func (e Entry) ProgramText() string { return cmp.Or(Printable(e.Program), unknown) }
 
 // transactionDigits is the number of digits that identify a transaction. They are at
 // the end of its UUID, which is random; the beginning is the time.
 const transactionDigits = 8
 
-func (e entry) transaction(wide bool) string {
+func (e Entry) TransactionText(wide bool) string {
 	id := cmp.Or(e.Transaction, unknown)
 	if !wide && e.Transaction != "" {
 		return id[max(0, len(id)-transactionDigits):]
@@ -81,14 +81,14 @@ func (e entry) transaction(wide bool) string {
 	return id
 }
 
-// changed returns the fields that differ, none for a create or delete, which concerns
+// ChangedText returns the fields that differ, none for a create or delete, which concerns
 // all fields.
-func (e entry) changed(all bool) string {
+func (e Entry) ChangedText(all bool) string {
 	switch {
 	case len(e.Changed) > 0:
 		return fieldsText(e.Changed, all)
 	case e.comparable || e.Verb == store.OpCreate || e.Verb == store.OpDelete:
-		return none
+		return None
 	}
 	return unknown
 }

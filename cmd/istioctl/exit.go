@@ -7,15 +7,15 @@ import (
 
 // Exit codes, for scripts.
 const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
-	// exitInterrupted is the exit code that shells use after Ctrl-C.
-	exitInterrupted = 130
+	ExitDone   = 0
+	ExitFailed = 1
+	ExitUsage  = 2
+	// ExitInterrupted is the exit code that shells use after Ctrl-C.
+	ExitInterrupted = 130
 )
 
-// errReported ends a command that has already reported its failure.
-var errReported = errors.New("failed")
+// ErrReported ends a command that has already reported its failure.
+var ErrReported = errors.New("failed")
 
 // exitError ends a command with a specific exit code.
 type exitError struct {
@@ -25,19 +25,19 @@ type exitError struct {
 
 func (e *exitError) Unwrap() error { return e.error }
 
-// exitWith returns an error that ends a command with an exit code.
-func exitWith(err error, code int) error { return &exitError{err, code} }
+// ExitWith returns an error that ends a command with an exit code.
+func ExitWith(err error, code int) error { return &exitError{err, code} }
 
-// exitCode returns the exit code of a failed command.
-func exitCode(err error) int {
+// ExitCode returns the exit code of a failed command.
+func ExitCode(err error) int {
 	var own *exitError
 	switch {
-	case isUsage(err):
-		return exitUsage
+	case IsUsage(err):
+		return ExitUsage
 	case errors.As(err, &own):
 		return own.code
 	}
-	return exitFailed
+	return ExitFailed
 }
 
 // usageError is a mistake in the command line.
@@ -45,16 +45,16 @@ type usageError struct{ error }
 
 func (u *usageError) Unwrap() error { return u.error }
 
-// usage returns a mistake in the command line.
-func usage(err error) error { return &usageError{err} }
+// Usage returns a mistake in the command line.
+func Usage(err error) error { return &usageError{err} }
 
-// isUsage reports whether an error is a mistake in the command line.
-func isUsage(err error) bool {
+// IsUsage reports whether an error is a mistake in the command line.
+func IsUsage(err error) bool {
 	var mistake *usageError
 	return errors.As(err, &mistake)
 }
 
-// usagef returns a mistake in the command line, with a text.
-func usagef(format string, args ...any) error {
-	return usage(fmt.Errorf(format, args...))
+// Usagef returns a mistake in the command line, with a text.
+func Usagef(format string, args ...any) error {
+	return Usage(fmt.Errorf(format, args...))
 }

@@ -22,7 +22,7 @@ type exportFlags struct {
 	includeSecrets bool
 }
 
-func newExport(s *session) *cobra.Command {
+func NewExport(s *Session) *cobra.Command {
 	var flags exportFlags
 	cmd := &cobra.Command{
 		Use:   "export",
@@ -57,7 +57,7 @@ export would be incomplete.`,
 
   # One namespace, to see what is in it
   istioctl export -n books`,
-		Args: positional(cobra.NoArgs),
+		Args: Args(cobra.NoArgs),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runExport(cmd.Context(), s, flags) }
 	cmd.Flags().StringVarP(&flags.output, "output", "o", "", "file or folder to write; the default is standard output")
@@ -66,25 +66,25 @@ export would be incomplete.`,
 	return cmd
 }
 
-func runExport(ctx context.Context, s *session, flags exportFlags) error {
-	if flags.output == formatYAML || flags.output == formatJSON {
-		return usagef("-o %s: names a file here, not a format: what is written is YAML; say -o ./%s if it is a file", flags.output, flags.output)
+func runExport(ctx context.Context, s *Session, flags exportFlags) error {
+	if flags.output == YAML || flags.output == JSON {
+		return Usagef("-o %s: names a file here, not a format: what is written is YAML; say -o ./%s if it is a file", flags.output, flags.output)
 	}
-	namespace := s.namespace
+	namespace := s.Namespace
 	if flags.allNamespaces {
-		if s.namespaceGiven {
-			return usagef("say either -n or -A")
+		if s.NamespaceGiven {
+			return Usagef("say either -n or -A")
 		}
 		namespace = ""
 	}
 	var leftOut int
-	c, err := s.connect(func(text string) { leftOut++; s.warn(text) })
+	c, err := s.Connect(func(text string) { leftOut++; s.Warn(text) })
 	if err != nil {
 		return err
 	}
-	list, err := listAll(ctx, s, c, client.Selection{Namespace: namespace}, pageSize)
+	list, err := ListAll(ctx, s, c, client.Selection{Namespace: namespace}, PageSize)
 	if err != nil {
-		return s.fail(ctx, err)
+		return s.Fail(ctx, err)
 	}
 	if leftOut > 0 {
 		return errors.New("the server cannot give all objects (see the warnings), and nothing was written: mend or delete those, and export again")
@@ -94,7 +94,7 @@ func runExport(ctx context.Context, s *session, flags exportFlags) error {
 	if err := writeExport(s, flags.output, namespace, objects); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Stderr, "%s%s as of revision %d\n", count(len(objects), "object"), ofNamespace(namespace), list.Revision)
+	fmt.Fprintf(s.Stderr, "%s%s as of revision %d\n", Count(len(objects), "object"), ofNamespace(namespace), list.Revision)
 	return nil
 }
 
@@ -106,7 +106,7 @@ func ofNamespace(namespace string) string {
 }
 
 // exported leaves out objects that cannot be applied, and reports them.
-func exported(s *session, objects []*schema.Object, secrets bool) []*schema.Object {
+func exported(s *Session, objects []*schema.Object, secrets bool) []*schema.Object {
 	var withKeys, deleted int
 	var out []*schema.Object
 	for _, o := range objects {
@@ -120,10 +120,10 @@ func exported(s *session, objects []*schema.Object, secrets bool) []*schema.Obje
 		}
 	}
 	if withKeys > 0 {
-		fmt.Fprintf(s.Stderr, "%s with a private key left out; --include-secrets writes marks for the keys\n", count(withKeys, "Secret"))
+		fmt.Fprintf(s.Stderr, "%s with a private key left out; --include-secrets writes marks for the keys\n", Count(withKeys, "Secret"))
 	}
 	if deleted > 0 {
-		fmt.Fprintf(s.Stderr, "%s left out: being deleted\n", count(deleted, "object"))
+		fmt.Fprintf(s.Stderr, "%s left out: being deleted\n", Count(deleted, "object"))
 	}
 	return out
 }
@@ -167,7 +167,7 @@ func exportText(o *schema.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := toYAML(bare.JSON())
+	text, err := ToYAML(bare.JSON())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Key(), err)
 	}

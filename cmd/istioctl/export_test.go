@@ -111,8 +111,8 @@ func runOn(t *rapid.T, s store.Interface, args ...string) {
 	srv := httptest.NewServer(newServer(s).Handler())
 	defer srv.Close()
 	var out, errs bytes.Buffer
-	c := &CLI{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: env(srv.URL)}
-	if code := runProgram(t.Context(), c, args); code != exitDone {
+	c := &Program{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: env(srv.URL)}
+	if code := RunProgram(t.Context(), c, args); code != ExitDone {
 		t.Fatalf("istioctl %s: exit %d\n%s%s", strings.Join(args, " "), code, &errs, &out)
 	}
 }
@@ -120,7 +120,7 @@ func runOn(t *rapid.T, s store.Interface, args ...string) {
 // TestExportIsOneState: what is written between two pages is in none of them.
 func TestExportIsOneState(t *testing.T) {
 	server := startServer(t)
-	apply1(t, server.url(), manyRules(pageSize+1))
+	apply1(t, server.url(), manyRules(PageSize+1))
 	pages := 0
 	handler := newServer(server.store).Handler()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -132,14 +132,14 @@ func TestExportIsOneState(t *testing.T) {
 	}))
 	defer front.Close()
 	var out, errs bytes.Buffer
-	c := &CLI{Stdout: &out, Stderr: &errs, Getenv: env(front.URL), StderrIsTerminal: true}
-	if code := runProgram(t.Context(), c, []string{"export"}); code != exitDone {
+	c := &Program{Stdout: &out, Stderr: &errs, Getenv: env(front.URL), StderrIsTerminal: true}
+	if code := RunProgram(t.Context(), c, []string{"export"}); code != ExitDone {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
-	if n := strings.Count(out.String(), "kind: RouteRule"); pages == 0 || n != pageSize+1 || strings.Contains(out.String(), "name: z1") {
+	if n := strings.Count(out.String(), "kind: RouteRule"); pages == 0 || n != PageSize+1 || strings.Contains(out.String(), "name: z1") {
 		t.Errorf("%d objects in %d further pages", n, pages)
 	}
-	if !strings.Contains(errs.String(), fmt.Sprintf("\r\033[K%d objects", pageSize)) {
+	if !strings.Contains(errs.String(), fmt.Sprintf("\r\033[K%d objects", PageSize)) {
 		t.Errorf("no progress in %q", &errs)
 	}
 }

@@ -64,7 +64,7 @@ func TestExportStaysInItsFolder(t *testing.T) {
 				}
 			}
 			stdout, stderr, code := run(t, api.URL, "", "export", "-A", "-o", folder+"/")
-			if (code == exitDone) != (c.fails == "") || !strings.Contains(stderr, c.fails) {
+			if (code == ExitDone) != (c.fails == "") || !strings.Contains(stderr, c.fails) {
 				t.Errorf("exit %d: %s%s", code, stdout, stderr)
 			}
 			if got := filesIn(t, dir, "mesh"); got != "outside/keep.yaml=mine outside/routerules/keep.yaml=mine" {
@@ -93,7 +93,7 @@ func TestExportFolderHasPipes(t *testing.T) {
 			t.Fatal(err)
 		}
 		stdout, stderr, code := run(t, api.URL, "", "export", "-A", "-o", folder)
-		if (code == exitDone) != (fails == "") || !strings.Contains(stderr, fails) {
+		if (code == ExitDone) != (fails == "") || !strings.Contains(stderr, fails) {
 			t.Errorf("exit %d: %s%s", code, stdout, stderr)
 		}
 		if info, err := os.Lstat(pipe); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {

@@ -20,7 +20,7 @@ import (
 const exportMode = 0o644
 
 // writeExport writes the objects of a namespace, "" for all, to the target of -o.
-func writeExport(s *session, output, namespace string, objects []*schema.Object) error {
+func writeExport(s *Session, output, namespace string, objects []*schema.Object) error {
 	if isFolder(output) {
 		if err := checkExportNames(objects); err != nil {
 			return err
@@ -34,7 +34,7 @@ func writeExport(s *session, output, namespace string, objects []*schema.Object)
 	case output == "" || output == "-":
 		_, err = s.Stdout.Write(text)
 		return err
-	case len(text) > maxInput:
+	case len(text) > MaxInput:
 		return fmt.Errorf("%d MiB are more than 'istioctl apply' reads from one file: name a folder, -o %s/", len(text)>>20, output)
 	}
 	return wholefile.WriteText(output, exportMode, text)
@@ -50,8 +50,8 @@ func isFolder(output string) bool {
 
 // exportFolder writes one file per object. It leaves unchanged files alone, and touches
 // nothing outside the folder.
-func exportFolder(s *session, folder, namespace string, objects []*schema.Object) error {
-	defer s.clearProgress()
+func exportFolder(s *Session, folder, namespace string, objects []*schema.Object) error {
+	defer s.ClearProgress()
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func exportFolder(s *session, folder, namespace string, objects []*schema.Object
 		if err := writeChanged(root, exportName(o), text); err != nil {
 			return fmt.Errorf("%s: %w", folder, err)
 		}
-		s.progress(fmt.Sprintf("%d of %d", i+1, len(objects)))
+		s.Progress(fmt.Sprintf("%d of %d", i+1, len(objects)))
 	}
 	return nil
 }

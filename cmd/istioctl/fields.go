@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-func newExplain(s *session) *cobra.Command {
+func NewExplain(s *Session) *cobra.Command {
 	var recursive bool
 	cmd := &cobra.Command{
 		Use:   "explain KIND[.FIELD...]",
@@ -25,14 +25,14 @@ server.`,
 
   # What may stand in a route, all the way down
   istioctl explain vs.spec.http.route --recursive`,
-		Args: taught(cobra.ExactArgs(1), "say which kind or field: istioctl explain KIND[.FIELD...]"),
+		Args: ArgsOr(cobra.ExactArgs(1), "say which kind or field: istioctl explain KIND[.FIELD...]"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 			return completeFields(args, toComplete), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		},
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		path := strings.Split(args[0], ".")
-		kind, err := parseKind(path[0])
+		kind, err := ParseKind(path[0])
 		if err != nil {
 			return err
 		}
@@ -72,9 +72,9 @@ func fieldAt(kind *schema.Kind, path []string) (field, error) {
 			}
 			above := strings.Join(append([]string{kind.Singular}, path[:i]...), ".")
 			if len(names) == 0 {
-				return f, usagef("%s has no fields", above)
+				return f, Usagef("%s has no fields", above)
 			}
-			return f, usagef("%s has no field %q; %s", above, name, schema.Suggest(name, names, "there are"))
+			return f, Usagef("%s has no field %q; %s", above, name, schema.Suggest(name, names, "there are"))
 		}
 		f = next[at]
 	}

@@ -12,55 +12,55 @@ import (
 
 // writeFlags are the flags of every verb that writes the objects of files.
 type writeFlags struct {
-	writeOptions
-	files fileFlags
+	Options
+	files Files
 	wait  bool // until the proxies run it
 
 	atomic atomicFlags
 }
 
 func (f *writeFlags) add(cmd *cobra.Command, formats []string) {
-	f.files.add(cmd)
-	addOutput(cmd, &f.output, formats)
-	addDryRun(cmd, &f.dryRun, `"server": the server checks, and tells what it would do; "client": check the files, send nothing; or "none"`,
-		dryRunNone, dryRunServer, dryRunClient)
+	f.files.Add(cmd)
+	AddFlag(cmd, &f.Output, formats)
+	AddDryRun(cmd, &f.DryRun, `"server": the server checks, and tells what it would do; "client": check the files, send nothing; or "none"`,
+		DryRunNone, DryRunServer, DryRunClient)
 }
 
 // fileVerb does one thing to every object of its files.
 type fileVerb struct {
-	preconditions []precondition
+	preconditions []Precondition
 	// promise is the outcome that a dry run shows.
-	promise outcome
-	do      func(context.Context, *client.Client, manifest) (*schema.Object, outcome, error)
+	promise Outcome
+	do      func(context.Context, *client.Client, Manifest) (*schema.Object, Outcome, error)
 	// applies is true for a verb that can wait for the proxies and do all at once.
 	applies bool
 }
 
-func (v fileVerb) run(ctx context.Context, s *session, flags writeFlags) error {
+func (v fileVerb) run(ctx context.Context, s *Session, flags writeFlags) error {
 	preconditions := v.preconditions
 	if flags.atomic.given() {
 		preconditions = flags.atomic.preconditions()
 	}
-	list, err := readManifests(ctx, s, flags.files, preconditions...)
+	list, err := ReadManifests(ctx, s, flags.files, preconditions...)
 	if err != nil {
 		return err
 	}
-	warnings := warningsOf(s, len(list) > 1 && !flags.atomic.given())
-	c, err := flags.connect(s, warnings.tell)
+	warnings := HoldWarnings(s, len(list) > 1 && !flags.atomic.given())
+	c, err := flags.Connect(s, warnings.Tell)
 	if err != nil {
 		return err
 	}
-	referencedFirst(list)
+	ReferencedFirst(list)
 	err = v.each(ctx, s, c, flags, list)
-	warnings.judge(ctx, list)
+	warnings.Judge(ctx, list)
 	if err != nil || !flags.wait {
 		return err
 	}
-	return waitFor(ctx, s, c, keysOf(list))
+	return Programmed(ctx, s, c, keysOf(list))
 }
 
 // keysOf returns the keys of the objects whose names are known.
-func keysOf(list []manifest) (keys []schema.Key) {
+func keysOf(list []Manifest) (keys []schema.Key) {
 	for _, m := range list {
 		if m.Meta.Name != "" {
 			keys = append(keys, m.Key())
@@ -70,37 +70,37 @@ func keysOf(list []manifest) (keys []schema.Key) {
 }
 
 // each handles the objects one after the other, or all at once.
-func (v fileVerb) each(ctx context.Context, s *session, c *client.Client, flags writeFlags, list []manifest) error {
+func (v fileVerb) each(ctx context.Context, s *Session, c *client.Client, flags writeFlags, list []Manifest) error {
 	if flags.atomic.given() {
 		t := atomicApply{s, c, flags.atomic, list}
 		return t.apply(ctx, flags)
 	}
-	var steps []step
+	var steps []Step
 	for _, m := range list {
-		steps = append(steps, step{
-			object: m.Object, promise: v.promise,
-			do: func(ctx context.Context) (*schema.Object, outcome, error) { return v.do(ctx, c, m) },
+		steps = append(steps, Step{
+			Object: m.Object, Promise: v.promise,
+			Do: func(ctx context.Context) (*schema.Object, Outcome, error) { return v.do(ctx, c, m) },
 		})
 	}
-	return perform(ctx, s, flags.writeOptions, steps)
+	return Perform(ctx, s, flags.Options, steps)
 }
 
-func (v fileVerb) command(s *session, cmd *cobra.Command) *cobra.Command {
+func (v fileVerb) command(s *Session, cmd *cobra.Command) *cobra.Command {
 	var flags writeFlags
-	cmd.Args = noFileArgs
+	cmd.Args = NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := errors.Join(flags.files.required(), checkOutput(flags.output, writeFormats)); err != nil {
+		if err := errors.Join(flags.files.Required(), CheckOutput(flags.Output, WriteFormats)); err != nil {
 			return err
 		}
-		if err := flags.atomic.check(flags.dryRun); err != nil {
+		if err := flags.atomic.check(flags.DryRun); err != nil {
 			return err
 		}
-		if flags.wait && flags.dryRun != dryRunNone {
-			return usagef("--wait and --dry-run=%s: nothing is stored that proxies could run", flags.dryRun)
+		if flags.wait && flags.DryRun != DryRunNone {
+			return Usagef("--wait and --dry-run=%s: nothing is stored that proxies could run", flags.DryRun)
 		}
 		return v.run(cmd.Context(), s, flags)
 	}
-	flags.add(cmd, writeFormats)
+	flags.add(cmd, WriteFormats)
 	if v.applies {
 		flags.atomic.add(cmd)
 		cmd.Flags().BoolVar(&flags.wait, "wait", false, "wait until the proxies run the objects, for a minute or --timeout; see 'istioctl wait'")

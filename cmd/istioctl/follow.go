@@ -14,7 +14,7 @@ import (
 // follower shows the objects of a source, then their changes.
 type follower struct {
 	source   store.Reader
-	selector selector
+	selector Selector
 	display
 	// statuses reports the states of the objects until ctx or its stream ends.
 	statuses func(ctx context.Context, tell func(client.ObjectWithStatus)) error

@@ -14,16 +14,16 @@ import (
 
 type getFlags struct {
 	output        string
-	selector      selectorFlags
+	selector      SelectorFlags
 	allNamespaces bool
 	watch         bool
 	managedFields bool
-	revision      revisionFlag
-	chunk         chunkSize
-	rows          rowFlags
+	revision      Revision
+	chunk         ChunkSize
+	rows          RowOptions
 }
 
-func newGet(s *session) *cobra.Command {
+func NewGet(s *Session) *cobra.Command {
 	var flags getFlags
 	cmd := &cobra.Command{
 		Use:   "get (KIND [NAME...] | KIND/NAME...)",
@@ -53,28 +53,28 @@ If the server has dropped that revision before the last page, istioctl starts ag
 
   # Precedences by name
   istioctl get rr -o custom-columns=NAME:.metadata.name,PRECEDENCE:.spec.precedence`,
-		ValidArgsFunction: completeNames(s),
+		ValidArgsFunction: CompleteNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return runGet(cmd.Context(), s, flags, args)
 	}
-	addOutput(cmd, &flags.output, readFormats)
-	addSelection(cmd, &flags.selector, &flags.allNamespaces)
-	cmd.Flags().BoolVar(&flags.rows.noHeaders, "no-headers", false, "print tables without headers")
-	cmd.Flags().BoolVar(&flags.rows.showLabels, "show-labels", false, "show the labels as the last column of tables")
+	AddFlag(cmd, &flags.output, ReadFormats)
+	AddFlags(cmd, &flags.selector, &flags.allNamespaces)
+	cmd.Flags().BoolVar(&flags.rows.NoHeaders, "no-headers", false, "print tables without headers")
+	cmd.Flags().BoolVar(&flags.rows.ShowLabels, "show-labels", false, "show the labels as the last column of tables")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show the owners of fields, in YAML and JSON")
 	cmd.Flags().Var(&flags.revision, "revision", "show objects as they were at this revision; 'istioctl history' lists revisions")
-	flags.chunk.add(cmd)
+	flags.chunk.Add(cmd)
 	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "continue with changes as they happen")
 	return cmd
 }
 
-func runGet(ctx context.Context, s *session, flags getFlags, args []string) error {
-	if err := flags.chunk.check(); err != nil {
+func runGet(ctx context.Context, s *Session, flags getFlags, args []string) error {
+	if err := flags.chunk.Check(); err != nil {
 		return err
 	}
 	if flags.revision > 0 && flags.watch {
-		return usagef("--revision and --watch: the past does not change")
+		return Usagef("--revision and --watch: the past does not change")
 	}
 	if flags.watch {
 		return runWatch(ctx, s, watchFlags{
@@ -86,75 +86,75 @@ func runGet(ctx context.Context, s *session, flags getFlags, args []string) erro
 	if err != nil {
 		return err
 	}
-	if flags.revision > 0 && len(q.targets) == 0 {
-		return usagef("--revision wants the names of objects: the server keeps the past of each for itself")
+	if flags.revision > 0 && len(q.Targets) == 0 {
+		return Usagef("--revision wants the names of objects: the server keeps the past of each for itself")
 	}
-	c, err := s.connect(s.warn)
+	c, err := s.Connect(s.Warn)
 	if err != nil {
 		return err
 	}
 	q.revision, q.chunk = int64(flags.revision), flags.chunk
 	objects, err := q.run(ctx, s, c)
-	if err != nil && !errors.Is(err, errReported) {
-		return s.fail(ctx, err)
+	if err != nil && !errors.Is(err, ErrReported) {
+		return s.Fail(ctx, err)
 	}
 	return errors.Join(showObjects(s, q, flags, objects), err)
 }
 
 // run asks the server. It reports names that do not exist, and returns the rest with
 // errReported.
-func (q query) run(ctx context.Context, s *session, c *client.Client) ([]client.ObjectWithStatus, error) {
-	if len(q.targets) > 0 {
+func (q query) run(ctx context.Context, s *Session, c *client.Client) ([]client.ObjectWithStatus, error) {
+	if len(q.Targets) > 0 {
 		return q.byName(ctx, s, c)
 	}
-	list, err := listAll(ctx, s, c, q.what(), q.chunk)
+	list, err := ListAll(ctx, s, c, q.what(), q.chunk)
 	if err != nil {
 		return nil, err
 	}
 	return list.Items, nil
 }
 
-func (q query) byName(ctx context.Context, s *session, c *client.Client) ([]client.ObjectWithStatus, error) {
-	if err := reached(ctx, c, q.revision); err != nil {
+func (q query) byName(ctx context.Context, s *Session, c *client.Client) ([]client.ObjectWithStatus, error) {
+	if err := Reached(ctx, c, q.revision); err != nil {
 		return nil, err
 	}
 	var objects []client.ObjectWithStatus
 	var missing error
 	found := map[string]bool{}
-	for _, t := range q.targets {
+	for _, t := range q.Targets {
 		o, err := q.one(ctx, c, t)
 		switch {
-		case errors.Is(err, store.ErrNotFound) && q.asked == everyKind && q.revision == 0:
+		case errors.Is(err, store.ErrNotFound) && q.Asked == EveryKind && q.revision == 0:
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrExpired) && q.revision > 0:
-			fmt.Fprintf(s.Stderr, "error: %s/%s not found in namespace %s%s%s\n", t.kind.Singular, t.name, q.namespace, q.then(err), misread(t.name))
-			missing = errReported
+			fmt.Fprintf(s.Stderr, "error: %s/%s not found in namespace %s%s%s\n", t.Kind.Singular, t.Name, q.namespace, q.then(err), Misread(t.Name))
+			missing = ErrReported
 		case err != nil:
 			return nil, err
 		default:
 			objects = append(objects, o)
-			found[t.name] = true
+			found[t.Name] = true
 		}
 	}
-	if q.asked == everyKind && q.revision == 0 {
+	if q.Asked == EveryKind && q.revision == 0 {
 		missing = reportNowhere(s, q, found)
 	}
 	return objects, missing
 }
 
 // reportNowhere reports the names that no object of any kind has.
-func reportNowhere(s *session, q query, found map[string]bool) (missing error) {
-	for _, t := range q.targets {
-		if !found[t.name] {
-			fmt.Fprintf(s.Stderr, "error: nothing is named %s in namespace %s%s\n", t.name, q.namespace, misread(t.name))
-			found[t.name], missing = true, errReported
+func reportNowhere(s *Session, q query, found map[string]bool) (missing error) {
+	for _, t := range q.Targets {
+		if !found[t.Name] {
+			fmt.Fprintf(s.Stderr, "error: nothing is named %s in namespace %s%s\n", t.Name, q.namespace, Misread(t.Name))
+			found[t.Name], missing = true, ErrReported
 		}
 	}
 	return missing
 }
 
 // one returns an object as it is or was.
-func (q query) one(ctx context.Context, c *client.Client, t target) (client.ObjectWithStatus, error) {
-	key := t.in(q.namespace)
+func (q query) one(ctx context.Context, c *client.Client, t Target) (client.ObjectWithStatus, error) {
+	key := t.In(q.namespace)
 	if q.revision == 0 {
 		return c.GetWithStatus(ctx, key, store.ReadOptions{})
 	}
@@ -167,39 +167,39 @@ func (q query) then(err error) string {
 	if q.revision == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" at revision %d: %s", q.revision, reason(err))
+	return fmt.Sprintf(" at revision %d: %s", q.revision, Reason(err))
 }
 
 // showObjects prints the objects found. An empty result is not an error.
-func showObjects(s *session, q query, flags getFlags, objects []client.ObjectWithStatus) error {
-	alone := len(q.targets) == 1
+func showObjects(s *Session, q query, flags getFlags, objects []client.ObjectWithStatus) error {
+	alone := len(q.Targets) == 1
 	switch {
-	case len(objects) == 0 && len(q.targets) > 0:
+	case len(objects) == 0 && len(q.Targets) > 0:
 		return nil // Each missing object was reported.
-	case len(objects) == 0 && isTable(flags.output):
-		fmt.Fprintln(s.Stderr, q.nothing(q.namespace))
+	case len(objects) == 0 && IsTable(flags.output):
+		fmt.Fprintln(s.Stderr, q.Nothing(q.namespace))
 		return nil
-	case isTable(flags.output):
+	case IsTable(flags.output):
 		return showTables(s, q, flags, objects)
 	}
-	p, err := objectPrinter(flags.output)
+	p, err := ObjectPrinter(flags.output)
 	if err != nil {
 		return err
 	}
 	if omit, ok := p.(*printers.OmitManagedFieldsPrinter); ok && flags.managedFields {
 		p = omit.Delegate
 	}
-	return printObjects(s.Stdout, p, objects, alone)
+	return PrintObjects(s.Stdout, p, objects, alone)
 }
 
 // showTables prints one table per kind.
-func showTables(s *session, q query, flags getFlags, objects []client.ObjectWithStatus) error {
-	style := tableStyle{
-		wide: flags.output == formatWide, namespaces: q.namespace == "", kinds: len(q.kinds) > 1,
-		rowFlags: flags.rows,
+func showTables(s *Session, q query, flags getFlags, objects []client.ObjectWithStatus) error {
+	style := Style{
+		Wide: flags.output == Wide, Namespaces: q.namespace == "", Kinds: len(q.Kinds) > 1,
+		RowOptions: flags.rows,
 	}
 	printed := false
-	for _, kind := range q.kinds {
+	for _, kind := range q.Kinds {
 		var rows []client.ObjectWithStatus
 		for _, o := range objects {
 			if o.Object.Kind == kind {
@@ -213,7 +213,7 @@ func showTables(s *session, q query, flags getFlags, objects []client.ObjectWith
 			fmt.Fprintln(s.Stdout)
 		}
 		printed = true
-		if err := newTable(s.Stdout, kind, style).stated(rows); err != nil {
+		if err := NewTable(s.Stdout, kind, style).PrintStated(rows); err != nil {
 			return err
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// completeContexts completes the names of contexts.
-func (s *session) completeContexts(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	all, err := readContexts(s.Getenv)
+// CompleteContexts completes the names of contexts.
+func (s *Session) CompleteContexts(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	all, err := ReadContexts(s.Getenv)
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
-	for _, name := range all.names() {
+	for _, name := range all.Names() {
 		if strings.HasPrefix(name, toComplete) {
 			names = append(names, name)
 		}
@@ -27,13 +27,13 @@ func (s *session) completeContexts(_ *cobra.Command, args []string, toComplete s
 }
 
 // completeNamespaces completes the namespaces that contain objects.
-func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func (s *Session) completeNamespaces(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	// The word to complete is no valid namespace yet.
-	if s.namespace = schema.DefaultNamespace; s.begin(cmd, nil) != nil {
+	if s.Namespace = schema.DefaultNamespace; s.Begin(cmd, nil) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
-	for _, o := range s.known(cmd.Context(), store.Scope{}) {
+	for _, o := range s.Known(cmd.Context(), store.Scope{}) {
 		if strings.HasPrefix(o.Meta.Namespace, toComplete) {
 			names = append(names, o.Meta.Namespace)
 		}
@@ -42,9 +42,9 @@ func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, toComplete 
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
-// known returns the server's objects in a scope, none if the server does not answer.
-func (s *session) known(ctx context.Context, scope store.Scope) []*schema.Object {
-	c, err := s.connect(func(string) {})
+// Known returns the server's objects in a scope, none if the server does not answer.
+func (s *Session) Known(ctx context.Context, scope store.Scope) []*schema.Object {
+	c, err := s.Connect(func(string) {})
 	if err != nil {
 		return nil
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-var historyFormats = []string{formatTable, formatWide, formatYAML, formatJSON}
+var historyFormats = []string{Table, Wide, YAML, JSON}
 
-func newHistory(s *session) *cobra.Command {
+func NewHistory(s *Session) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "history (KIND NAME | KIND/NAME)",
@@ -37,54 +37,54 @@ ISTIOCTL_USER. The server keeps the newest 10 changes of an object
   # What did it look like, and back to it
   istioctl get virtualservice reviews --revision 1204 -o yaml
   istioctl rollback virtualservice reviews --to 1204`,
-		ValidArgsFunction: completeName(s),
+		ValidArgsFunction: CompleteName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := checkOutput(output, historyFormats); err != nil {
+		if err := CheckOutput(output, historyFormats); err != nil {
 			return err
 		}
-		key, err := oneObject("history", s.namespace, args)
+		key, err := OneObject("history", s.Namespace, args)
 		if err != nil {
 			return err
 		}
 		return runHistory(cmd.Context(), s, output, key)
 	}
-	addOutput(cmd, &output, historyFormats)
+	AddFlag(cmd, &output, historyFormats)
 	return cmd
 }
 
-func runHistory(ctx context.Context, s *session, output string, key schema.Key) error {
-	c, err := s.connect(s.warn)
+func runHistory(ctx context.Context, s *Session, output string, key schema.Key) error {
+	c, err := s.Connect(s.Warn)
 	if err != nil {
 		return err
 	}
-	versions, err := knownVersions(ctx, s, c, key)
+	versions, err := KnownVersions(ctx, s, c, key)
 	if err != nil {
 		return err
 	}
-	entries, err := entriesOf(versions)
+	entries, err := Entries(versions)
 	if err != nil {
 		return err
 	}
-	if !isTable(output) {
-		return writeDocument(s.Stdout, output, struct {
+	if !IsTable(output) {
+		return WriteDocument(s.Stdout, output, struct {
 			APIVersion string  `json:"apiVersion"`
 			Kind       string  `json:"kind"`
-			Items      []entry `json:"items"`
+			Items      []Entry `json:"items"`
 		}{"registry.istio.io/v1", "History", entries})
 	}
-	return showHistory(s, entries, output == formatWide)
+	return showHistory(s, entries, output == Wide)
 }
 
-func showHistory(s *session, entries []entry, wide bool) error {
+func showHistory(s *Session, entries []Entry, wide bool) error {
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "REVISION\tGENERATION\tWHEN\tVERB\tWHO\tPROGRAM\tTRANSACTION\tCHANGED")
 	for _, e := range entries {
-		generation := none
+		generation := None
 		if e.Object != nil {
 			generation = strconv.FormatInt(e.Generation, 10)
 		}
-		fmt.Fprintf(tab, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Revision, generation, e.when(), e.verb(), e.who(), e.program(), e.transaction(wide), e.changed(wide))
+		fmt.Fprintf(tab, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Revision, generation, e.WhenText(), e.VerbText(), e.Who(), e.ProgramText(), e.TransactionText(wide), e.ChangedText(wide))
 	}
 	return tab.Flush()
 }

@@ -123,7 +123,7 @@ func hostileMesh(t *testing.T) http.Handler {
 	apply1(t, api.URL, hostileObjects)
 	for refused := false; !refused; {
 		text, stderr, code := run(t, api.URL, "", "proxy-status", "-o", "wide")
-		if code != exitDone || t.Context().Err() != nil {
+		if code != ExitDone || t.Context().Err() != nil {
 			t.Fatal(stderr)
 		}
 		refused = strings.Contains(text, "no "+words)
@@ -188,8 +188,8 @@ func runOnTerminal(t *testing.T, url, stdin string, args ...string) (stdout, std
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out, errs bytes.Buffer
-	c := &CLI{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, StdoutIsTerminal: true, StderrIsTerminal: true, Getenv: env(url)}
-	runProgram(ctx, c, args)
+	c := &Program{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, StdoutIsTerminal: true, StderrIsTerminal: true, Getenv: env(url)}
+	RunProgram(ctx, c, args)
 	return out.String(), strings.ReplaceAll(errs.String(), "\r\033[K", "")
 }
 
@@ -205,7 +205,7 @@ func TestHostileDocumentsDecodeToTheSame(t *testing.T) {
 		for _, args := range [][]string{{"get", "vs", "poison"}, {"describe", "vs", "poison"}, {"proxy-status"}} {
 			text, stderr, code := run(t, api.URL, "", append(args, "-o", format)...)
 			var back any
-			if err := decode([]byte(text), &back); code != exitDone || err != nil {
+			if err := decode([]byte(text), &back); code != ExitDone || err != nil {
 				t.Fatalf("%v: exit %d, %v: %s%s", args, code, err, text, stderr)
 			}
 			if !hasText(back, hostile) || strings.ContainsFunc(text, steers) {
@@ -214,7 +214,7 @@ func TestHostileDocumentsDecodeToTheSame(t *testing.T) {
 		}
 	}
 	folder := t.TempDir()
-	if _, stderr, code := run(t, api.URL, "", "export", "-o", folder+"/"); code != exitDone {
+	if _, stderr, code := run(t, api.URL, "", "export", "-o", folder+"/"); code != ExitDone {
 		t.Fatal(stderr)
 	}
 	text, err := os.ReadFile(filepath.Join(folder, "default", "virtualservices", "poison.yaml"))

@@ -17,40 +17,40 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// maxInput bounds the size of one file, HTTP response or standard input.
-const maxInput = 64 << 20
+// MaxInput bounds the size of one file, HTTP response or standard input.
+const MaxInput = 64 << 20
 
-// fileFlags say where to read objects from.
-type fileFlags struct {
+// Files say where to read objects from.
+type Files struct {
 	names     []string
 	recursive bool
 }
 
-func (f *fileFlags) add(cmd *cobra.Command) {
+func (f *Files) Add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&f.names, "filename", "f", nil, "file, folder, URL, or - for standard input; may be repeated")
 	cmd.Flags().BoolVarP(&f.recursive, "recursive", "R", false, "also read the folders within folders")
 	// The flag exists, so these cannot fail.
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 }
 
-// given reports whether there are any.
-func (f *fileFlags) given() bool { return len(f.names) > 0 }
+// Given reports whether there are any.
+func (f *Files) Given() bool { return len(f.names) > 0 }
 
-// required checks the flags of verbs that take objects only from files.
-func (f *fileFlags) required() error {
-	if !f.given() {
-		return usagef("say what to read with -f FILE (a file, folder, URL, or - for standard input)")
+// Required checks the flags of verbs that take objects only from files.
+func (f *Files) Required() error {
+	if !f.Given() {
+		return Usagef("say what to read with -f FILE (a file, folder, URL, or - for standard input)")
 	}
 	return nil
 }
 
-func (f *fileFlags) noObjects() error {
+func (f *Files) NoObjects() error {
 	return fmt.Errorf("no objects in %s", strings.Join(f.names, ", "))
 }
 
-// readDocuments reads everything that the flags name, in order, and then reports everything
+// Documents reads everything that the flags name, in order, and then reports everything
 // that could not be read.
-func readDocuments(ctx context.Context, s *session, f fileFlags) ([]schema.Document, error) {
+func Documents(ctx context.Context, s *Session, f Files) ([]schema.Document, error) {
 	var docs []schema.Document
 	var failed []error
 	for _, name := range f.names {
@@ -63,7 +63,7 @@ func readDocuments(ctx context.Context, s *session, f fileFlags) ([]schema.Docum
 	return docs, errors.Join(failed...)
 }
 
-func readSource(ctx context.Context, s *session, name string, recursive bool) ([]schema.Document, error) {
+func readSource(ctx context.Context, s *Session, name string, recursive bool) ([]schema.Document, error) {
 	switch {
 	case name == "-":
 		return split(s.Stdin, "stdin")
@@ -80,10 +80,10 @@ func readSource(ctx context.Context, s *session, name string, recursive bool) ([
 	return folder(name, recursive)
 }
 
-func fetch(ctx context.Context, s *session, url string) ([]schema.Document, error) {
-	if s.requestTimeout > 0 {
+func fetch(ctx context.Context, s *Session, url string) ([]schema.Document, error) {
+	if s.RequestTimeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.requestTimeout)
+		ctx, cancel = context.WithTimeout(ctx, s.RequestTimeout)
 		defer cancel()
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -143,21 +143,21 @@ func open(name string) ([]schema.Document, error) {
 }
 
 func split(r io.Reader, name string) ([]schema.Document, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	text, err := io.ReadAll(io.LimitReader(r, MaxInput+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
-	case len(text) > maxInput:
-		return nil, fmt.Errorf("%s: more than %d MiB", name, maxInput>>20)
+	case len(text) > MaxInput:
+		return nil, fmt.Errorf("%s: more than %d MiB", name, MaxInput>>20)
 	}
 	return schema.Split(text, name), nil
 }
 
-// noFileArgs refuses arguments, because each file needs a -f. The error suggests no
+// NoArgs refuses arguments, because each file needs a -f. The error suggests no
 // whole command: that would lack the given flags, such as a dry run.
-func noFileArgs(_ *cobra.Command, args []string) error {
+func NoArgs(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usagef("files are named with -f: say -f %s", strings.Join(args, " -f "))
+	return Usagef("files are named with -f: say -f %s", strings.Join(args, " -f "))
 }

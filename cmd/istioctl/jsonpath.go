@@ -18,11 +18,11 @@ import (
 // finds, followed by a newline.
 func newJSONPath(template string) (printers.ResourcePrinter, error) {
 	if template == "" {
-		return nil, usagef("-o jsonpath= needs a template, such as jsonpath={.metadata.name}")
+		return nil, Usagef("-o jsonpath= needs a template, such as jsonpath={.metadata.name}")
 	}
 	p, err := printers.NewJSONPathPrinter(relaxed(template))
 	if err != nil {
-		return nil, usagef("-o jsonpath=%s: %w", template, err)
+		return nil, Usagef("-o jsonpath=%s: %w", template, err)
 	}
 	p.AllowMissingKeys(true)
 	p.EnableJSONOutput(false)
@@ -34,7 +34,7 @@ func newJSONPath(template string) (printers.ResourcePrinter, error) {
 type linePrinter struct{ printers.ResourcePrinter }
 
 func (l linePrinter) PrintObj(obj runtime.Object, w io.Writer) error {
-	w = forProgram(w)
+	w = ForProgram(w)
 	if err := l.ResourcePrinter.PrintObj(obj, w); err != nil {
 		return err
 	}
@@ -64,11 +64,11 @@ func newCustomColumns(text string) (printers.ResourcePrinter, error) {
 	for _, column := range strings.Split(text, ",") {
 		header, path, ok := strings.Cut(column, ":")
 		if !ok || header == "" || path == "" {
-			return nil, usagef("-o custom-columns=%s: want HEADER:PATH, such as NAME:.metadata.name, found %q", text, column)
+			return nil, Usagef("-o custom-columns=%s: want HEADER:PATH, such as NAME:.metadata.name, found %q", text, column)
 		}
 		p := jsonpath.New(header).AllowMissingKeys(true)
 		if err := p.Parse(relaxed(path)); err != nil {
-			return nil, usagef("-o custom-columns=%s: %w", text, err)
+			return nil, Usagef("-o custom-columns=%s: %w", text, err)
 		}
 		c.headers = append(c.headers, header)
 		c.paths = append(c.paths, p)

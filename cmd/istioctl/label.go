@@ -2,8 +2,8 @@ package main
 
 import "github.com/pilot-api/pilot-api/schema"
 
-// label returns the name of an object in result lines.
-func label(o *schema.Object) string {
+// Label returns the name of an object in result lines.
+func Label(o *schema.Object) string {
 	name := o.Meta.Name
 	if name == "" {
 		name = o.Meta.GenerateName + "(generated)"
@@ -11,8 +11,8 @@ func label(o *schema.Object) string {
 	return o.Kind.Singular + "/" + name
 }
 
-// where returns the namespace for a result line, "" for the default namespace.
-func where(o *schema.Object) string {
+// Where returns the namespace for a result line, "" for the default namespace.
+func Where(o *schema.Object) string {
 	if o.Meta.Namespace == schema.DefaultNamespace {
 		return ""
 	}

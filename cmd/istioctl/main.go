@@ -13,5 +13,5 @@ import (
 var version = release.Version
 
 func main() {
-	os.Exit(mainProgram(version, os.Args[1:]))
+	os.Exit(MainProgram(version, os.Args[1:]))
 }

@@ -87,14 +87,14 @@ func TestMessages(t *testing.T) {
 func analyzed(t *testing.T, settings, text string) diag.List {
 	t.Helper()
 	var out, errs bytes.Buffer
-	c := &CLI{Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs, Getenv: env("http://127.0.0.1:1")}
+	c := &Program{Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs, Getenv: env("http://127.0.0.1:1")}
 	file := filepath.Join(t.TempDir(), "mesh.yaml")
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code := runProgram(t.Context(), c, []string{"analyze", "--v1", "-f", "-", "--mesh-config", file, "-o", "json", "--fail-on", "warning"})
+	code := RunProgram(t.Context(), c, []string{"analyze", "--v1", "-f", "-", "--mesh-config", file, "-o", "json", "--fail-on", "warning"})
 	var found struct{ Problems diag.List }
-	if err := json.Unmarshal(out.Bytes(), &found); err != nil || (code == exitDone) != (len(found.Problems) == 0) {
+	if err := json.Unmarshal(out.Bytes(), &found); err != nil || (code == ExitDone) != (len(found.Problems) == 0) {
 		t.Fatalf("exit %d: %v\n%s%s", code, err, &out, &errs)
 	}
 	return found.Problems

@@ -13,15 +13,15 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// meshFlags name the files that replace a server.
-type meshFlags struct {
-	files      fileFlags
+// Flags name the files that replace a server.
+type Flags struct {
+	Files      Files
 	meshConfig string
 	domain     string
 }
 
-func (f *meshFlags) add(cmd *cobra.Command) {
-	f.files.add(cmd)
+func (f *Flags) Add(cmd *cobra.Command) {
+	f.Files.Add(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("filename").Usage = "ask no server: compile the objects of this file, folder, URL, or - for standard input; may be repeated"
 	flags.StringVar(&f.meshConfig, "mesh-config", "", "mesh settings that the objects of -f are compiled under, as pilot-api takes them")
@@ -30,26 +30,26 @@ func (f *meshFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("mesh-config", "yaml", "yml")
 }
 
-// check refuses flags that have no effect.
-func (f *meshFlags) check(cmd *cobra.Command) error {
+// Check refuses flags that have no effect.
+func (f *Flags) Check(cmd *cobra.Command) error {
 	for _, name := range []string{"mesh-config", "domain", "recursive"} {
-		if !f.offline() && cmd.Flags().Changed(name) {
-			return usagef("--%s goes with -f: a server has its own", name)
+		if !f.Offline() && cmd.Flags().Changed(name) {
+			return Usagef("--%s goes with -f: a server has its own", name)
 		}
 	}
 	return nil
 }
 
-// offline reports whether files replace the server.
-func (f *meshFlags) offline() bool { return f.files.given() }
+// Offline reports whether files replace the server.
+func (f *Flags) Offline() bool { return f.Files.Given() }
 
-// snapshot returns the mesh of the files alone. The files are checked as by any verb.
-func (f *meshFlags) snapshot(ctx context.Context, s *session) (*mesh.Snapshot, []*schema.Object, error) {
-	settings, err := f.settings(s)
+// Snapshot returns the mesh of the files alone. The files are checked as by any verb.
+func (f *Flags) Snapshot(ctx context.Context, s *Session) (*mesh.Snapshot, []*schema.Object, error) {
+	settings, err := f.Settings(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := readManifests(ctx, s, f.files, repeated(diag.Error))
+	found, err := ReadManifests(ctx, s, f.Files, Repeated(diag.Error))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,7 +70,7 @@ func secretFiles(settings *mesh.Settings) *mesh.FileSecrets {
 	return mesh.NewFileSecrets(all)
 }
 
-func (f *meshFlags) settings(s *session) (*mesh.Settings, error) {
+func (f *Flags) Settings(s *Session) (*mesh.Settings, error) {
 	settings := mesh.DefaultSettings()
 	if f.meshConfig != "" {
 		text, err := os.ReadFile(f.meshConfig)
@@ -78,9 +78,9 @@ func (f *meshFlags) settings(s *session) (*mesh.Settings, error) {
 			return nil, fmt.Errorf("--mesh-config: %w", err)
 		}
 		parsed, problems := mesh.ParseSettings(text, f.meshConfig)
-		s.showProblems(problems)
+		s.ShowProblems(problems)
 		if n := len(problems.Errors()); n > 0 {
-			return nil, fmt.Errorf("--mesh-config: %s", count(n, "error"))
+			return nil, fmt.Errorf("--mesh-config: %s", Count(n, "error"))
 		}
 		settings = parsed
 	}

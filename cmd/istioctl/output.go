@@ -21,19 +21,19 @@ import (
 // Output formats without a parameter. The table is for people and is the default of
 // verbs that read.
 const (
-	formatTable = "table"
-	formatWide  = "wide"
-	formatYAML  = "yaml"
-	formatJSON  = "json"
-	formatName  = "name"
+	Table      = "table"
+	Wide       = "wide"
+	YAML       = "yaml"
+	JSON       = "json"
+	FormatName = "name"
 )
 
 var (
-	readFormats  = []string{formatTable, formatWide, formatYAML, formatJSON, formatName, "jsonpath=", "custom-columns="}
-	writeFormats = []string{formatYAML, formatJSON, formatName, "jsonpath=", "custom-columns="}
+	ReadFormats  = []string{Table, Wide, YAML, JSON, FormatName, "jsonpath=", "custom-columns="}
+	WriteFormats = []string{YAML, JSON, FormatName, "jsonpath=", "custom-columns="}
 )
 
-func addOutput(cmd *cobra.Command, value *string, formats []string) {
+func AddFlag(cmd *cobra.Command, value *string, formats []string) {
 	text := strings.NewReplacer("jsonpath=", "jsonpath=TEMPLATE", "custom-columns=", "custom-columns=HEADER:PATH,…").
 		Replace(strings.Join(formats, ", "))
 	cmd.Flags().StringVarP(value, "output", "o", "", "output format: "+text)
@@ -41,8 +41,8 @@ func addOutput(cmd *cobra.Command, value *string, formats []string) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoSpace))
 }
 
-// checkOutput refuses an unknown format before anything is done.
-func checkOutput(format string, formats []string) error {
+// CheckOutput refuses an unknown format before anything is done.
+func CheckOutput(format string, formats []string) error {
 	if format == "" {
 		return nil
 	}
@@ -51,49 +51,49 @@ func checkOutput(format string, formats []string) error {
 			return nil
 		}
 		if strings.HasSuffix(f, "=") && strings.HasPrefix(format, f) {
-			_, err := objectPrinter(format)
+			_, err := ObjectPrinter(format)
 			return err
 		}
 	}
-	return usagef("there is no output format %q; allowed: %s", format, strings.Join(formats, ", "))
+	return Usagef("there is no output format %q; allowed: %s", format, strings.Join(formats, ", "))
 }
 
-func isTable(format string) bool {
-	return format == "" || format == formatTable || format == formatWide
+func IsTable(format string) bool {
+	return format == "" || format == Table || format == Wide
 }
 
-// objectPrinter returns a printer of whole objects in any format except tables. As in
+// ObjectPrinter returns a printer of whole objects in any format except tables. As in
 // kubectl, YAML and JSON omit managedFields.
-func objectPrinter(format string) (printers.ResourcePrinter, error) {
+func ObjectPrinter(format string) (printers.ResourcePrinter, error) {
 	name, parameter, _ := strings.Cut(format, "=")
 	switch name {
-	case formatYAML:
+	case YAML:
 		return &printers.OmitManagedFieldsPrinter{Delegate: &yamlPrinter{}}, nil
-	case formatJSON:
+	case JSON:
 		return &printers.OmitManagedFieldsPrinter{Delegate: &printers.JSONPrinter{}}, nil
-	case formatName:
+	case FormatName:
 		return &printers.NamePrinter{ShortOutput: true}, nil
 	case "jsonpath":
 		return newJSONPath(parameter)
 	case "custom-columns":
 		return newCustomColumns(parameter)
 	}
-	return nil, usagef("there is no output format %q", format)
+	return nil, Usagef("there is no output format %q", format)
 }
 
-// writeDocument prints a document.
-func writeDocument(w io.Writer, format string, document any) error {
-	text, err := encode(format, document)
+// WriteDocument prints a document.
+func WriteDocument(w io.Writer, format string, document any) error {
+	text, err := Encode(format, document)
 	if err == nil {
 		_, err = io.WriteString(w, text)
 	}
 	return err
 }
 
-// encode returns a value that is not an object as JSON or YAML.
-func encode(format string, v any) (string, error) {
-	if format == formatYAML {
-		text, err := marshalYAML(v)
+// Encode returns a value that is not an object as JSON or YAML.
+func Encode(format string, v any) (string, error) {
+	if format == YAML {
+		text, err := MarshalYAML(v)
 		return string(text), err
 	}
 	text, err := json.MarshalIndent(v, "", "  ")
@@ -101,8 +101,8 @@ func encode(format string, v any) (string, error) {
 	return strings.ToValidUTF8(string(text), "\ufffd") + "\n", err
 }
 
-// generic returns an object in the form that the printers accept.
-func generic(o *schema.Object) (*unstructured.Unstructured, error) {
+// Generic returns an object in the form that the printers accept.
+func Generic(o *schema.Object) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(o.JSON()); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Key(), err)
@@ -110,9 +110,9 @@ func generic(o *schema.Object) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// genericWithStatus is like generic, with the status.
-func genericWithStatus(o client.ObjectWithStatus) (*unstructured.Unstructured, error) {
-	u, err := generic(o.Object)
+// GenericWithStatus is like generic, with the status.
+func GenericWithStatus(o client.ObjectWithStatus) (*unstructured.Unstructured, error) {
+	u, err := Generic(o.Object)
 	if err != nil || len(o.Raw) == 0 {
 		return u, err
 	}
@@ -130,7 +130,7 @@ func genericList(objects []client.ObjectWithStatus) (*unstructured.UnstructuredL
 		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},
 	}}
 	for _, o := range objects {
-		u, err := genericWithStatus(o)
+		u, err := GenericWithStatus(o)
 		if err != nil {
 			return nil, err
 		}
@@ -139,10 +139,10 @@ func genericList(objects []client.ObjectWithStatus) (*unstructured.UnstructuredL
 	return list, nil
 }
 
-// printObjects prints a single object, or any number of them as a List.
-func printObjects(w io.Writer, p printers.ResourcePrinter, objects []client.ObjectWithStatus, alone bool) error {
+// PrintObjects prints a single object, or any number of them as a List.
+func PrintObjects(w io.Writer, p printers.ResourcePrinter, objects []client.ObjectWithStatus, alone bool) error {
 	if alone {
-		u, err := genericWithStatus(objects[0])
+		u, err := GenericWithStatus(objects[0])
 		if err != nil {
 			return err
 		}
@@ -155,22 +155,22 @@ func printObjects(w io.Writer, p printers.ResourcePrinter, objects []client.Obje
 	return p.PrintObj(list, w)
 }
 
-func printObject(w io.Writer, p printers.ResourcePrinter, o *schema.Object) error {
-	u, err := generic(o)
+func PrintObject(w io.Writer, p printers.ResourcePrinter, o *schema.Object) error {
+	u, err := Generic(o)
 	if err != nil {
 		return err
 	}
 	return p.PrintObj(u, w)
 }
 
-// printEvent prints a change as a document {type, object}. Formats that cannot express
+// PrintEvent prints a change as a document {type, object}. Formats that cannot express
 // that print the object alone.
-func printEvent(w io.Writer, format string, p printers.ResourcePrinter, e store.Event) error {
-	u, err := generic(e.Object)
+func PrintEvent(w io.Writer, format string, p printers.ResourcePrinter, e store.Event) error {
+	u, err := Generic(e.Object)
 	if err != nil {
 		return err
 	}
-	if format == formatYAML || format == formatJSON {
+	if format == YAML || format == JSON {
 		u.SetManagedFields(nil)
 		event := &metav1.WatchEvent{Type: string(e.Type), Object: runtime.RawExtension{Object: u}}
 		return p.PrintObj(event, w)
@@ -178,7 +178,7 @@ func printEvent(w io.Writer, format string, p printers.ResourcePrinter, e store.
 	return p.PrintObj(u, w)
 }
 
-// none is the text for an empty value, as in kubectl.
-const none = "<none>"
+// None is the text for an empty value, as in kubectl.
+const None = "<none>"
 
-var explainFormats = []string{formatTable, formatYAML, formatJSON}
+var DocumentFormats = []string{Table, YAML, JSON}

@@ -31,7 +31,7 @@ func TestGetInPages(t *testing.T) {
 	want, _, _ := run(t, server.url(), "", "get", "rr", "--chunk-size", "0", "-o", "custom-columns=NAME:.metadata.name")
 	url, requests := between(t, server, func(page int) { apply1(t, server.url(), rule(fmt.Sprintf("z%d", page), "v1")) })
 	got, errs, code := run(t, url, "", "get", "rr", "--chunk-size", "3", "-o", "custom-columns=NAME:.metadata.name")
-	if code != exitDone || got != want {
+	if code != ExitDone || got != want {
 		t.Errorf("exit %d: %s\n%s\nwant\n%s", code, errs, got, want)
 	}
 	if len(*requests) != 3 {
@@ -54,7 +54,7 @@ func TestGetIsOneStateOfAllKinds(t *testing.T) {
 	apply1(t, server.url(), manyRules(3)+"---\n"+policy("p"))
 	url, _ := between(t, server, func(int) { apply1(t, server.url(), policy("q")) })
 	got, errs, code := run(t, url, "", "get", "rr,dp", "--chunk-size", "2", "-o", "name")
-	if code != exitDone || !strings.Contains(got, "/p\n") || strings.Contains(got, "/q\n") {
+	if code != ExitDone || !strings.Contains(got, "/p\n") || strings.Contains(got, "/q\n") {
 		t.Errorf("exit %d: %s%s", code, errs, got)
 	}
 }
@@ -85,7 +85,7 @@ func TestListBeginsAnew(t *testing.T) {
 			})
 			got, errs, code := run(t, url, "", "get", "rr", "--chunk-size", "2", "-o", "name")
 			want := 5 + min(c.forgets, beginnings)
-			if n := strings.Count(got, "\n"); code != exitDone || n != want {
+			if n := strings.Count(got, "\n"); code != ExitDone || n != want {
 				t.Errorf("exit %d, %d objects, want %d: %s%s", code, n, want, errs, got)
 			}
 			lists := 0

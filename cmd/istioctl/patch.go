@@ -15,7 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-const patched outcome = "patched"
+const patched Outcome = "patched"
 
 // patchTypes maps the values of --type.
 var patchTypes = map[string]types.PatchType{"merge": types.MergePatchType, "json": types.JSONPatchType}
@@ -25,7 +25,7 @@ type patchFlags struct {
 	output, dryRun   string
 }
 
-func newPatch(s *session) *cobra.Command {
+func NewPatchCommand(s *Session) *cobra.Command {
 	var flags patchFlags
 	cmd := &cobra.Command{
 		Use:   "patch (KIND NAME | KIND/NAME) (-p PATCH | --patch-file FILE)",
@@ -40,28 +40,28 @@ to the newest state of the object, so concurrent changes of other fields are not
 
   # Set one label, remove another, and see what would come of it
   istioctl patch vs/reviews -p '{metadata: {labels: {team: books, old: null}}}' --dry-run=server -o yaml`,
-		ValidArgsFunction: completeName(s),
+		ValidArgsFunction: CompleteName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runPatch(cmd.Context(), s, flags, args) }
 	cmd.Flags().StringVarP(&flags.text, "patch", "p", "", "the patch")
 	cmd.Flags().StringVar(&flags.file, "patch-file", "", "file with the patch")
 	cmd.Flags().StringVar(&flags.kind, "type", "merge", "merge or json")
-	addDryRun(cmd, &flags.dryRun, `"server": the server checks, and tells what it would do; or "none"`, dryRunNone, dryRunServer)
-	addOutput(cmd, &flags.output, writeFormats)
+	AddDryRun(cmd, &flags.dryRun, `"server": the server checks, and tells what it would do; or "none"`, DryRunNone, DryRunServer)
+	AddFlag(cmd, &flags.output, WriteFormats)
 	// The flags exist, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]string{"merge", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func runPatch(ctx context.Context, s *session, flags patchFlags, args []string) error {
+func runPatch(ctx context.Context, s *Session, flags patchFlags, args []string) error {
 	kind, ok := patchTypes[flags.kind]
 	if !ok {
-		return usagef("--type=%s: want merge or json", flags.kind)
+		return Usagef("--type=%s: want merge or json", flags.kind)
 	}
-	if err := checkOutput(flags.output, writeFormats); err != nil {
+	if err := CheckOutput(flags.output, WriteFormats); err != nil {
 		return err
 	}
-	key, err := oneObject("patch", s.namespace, args)
+	key, err := OneObject("patch", s.Namespace, args)
 	if err != nil {
 		return err
 	}
@@ -69,27 +69,27 @@ func runPatch(ctx context.Context, s *session, flags patchFlags, args []string) 
 	if err != nil {
 		return err
 	}
-	write := writeOptions{output: flags.output, dryRun: flags.dryRun}
-	c, err := write.connect(s, s.warnUnknown)
+	write := Options{Output: flags.output, DryRun: flags.dryRun}
+	c, err := write.Connect(s, s.WarnUnknown)
 	if err != nil {
 		return err
 	}
-	named, err := nameOnly(key)
+	named, err := NameOnly(key)
 	if err != nil {
 		return err
 	}
-	return perform(ctx, s, write, []step{patchStep(c, named, kind, patch)})
+	return Perform(ctx, s, write, []Step{patchStep(c, named, kind, patch)})
 }
 
-func patchStep(c *client.Client, named *schema.Object, kind types.PatchType, patch []byte) step {
-	return step{object: named, promise: patched, do: func(ctx context.Context) (*schema.Object, outcome, error) {
+func patchStep(c *client.Client, named *schema.Object, kind types.PatchType, patch []byte) Step {
+	return Step{Object: named, Promise: patched, Do: func(ctx context.Context) (*schema.Object, Outcome, error) {
 		before, err := c.Get(ctx, named.Key(), store.ReadOptions{})
 		if err != nil {
-			return nil, failed, err
+			return nil, Failed, err
 		}
 		o, err := c.Patch(ctx, named.Key(), kind, patch)
 		if err == nil && bytes.Equal(o.JSON(), before.JSON()) {
-			return o, unchanged, nil
+			return o, Unchanged, nil
 		}
 		return o, patched, err
 	}}
@@ -98,7 +98,7 @@ func patchStep(c *client.Client, named *schema.Object, kind types.PatchType, pat
 // read returns the patch as JSON.
 func (f patchFlags) read() ([]byte, error) {
 	if (f.text == "") == (f.file == "") {
-		return nil, usagef("say the patch with -p or --patch-file")
+		return nil, Usagef("say the patch with -p or --patch-file")
 	}
 	text, where := []byte(f.text), "-p"
 	if f.file != "" {
@@ -110,10 +110,10 @@ func (f patchFlags) read() ([]byte, error) {
 	}
 	patch, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
-		return nil, usagef("%s: %s", where, strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
+		return nil, Usagef("%s: %s", where, strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
 	}
 	if f.kind == "json" && !bytes.HasPrefix(patch, []byte("[")) {
-		return nil, usagef(`%s: a patch of --type=json is a list of operations, such as [{"op": "replace", "path": "/spec/precedence", "value": 2}]`, where)
+		return nil, Usagef(`%s: a patch of --type=json is a list of operations, such as [{"op": "replace", "path": "/spec/precedence", "value": 2}]`, where)
 	}
 	return patch, nil
 }

@@ -18,7 +18,7 @@ func TestYAMLComesBack(t *testing.T) {
 		`\U000F0000` + "\u202e", `\udb80\udc00` + "\u202e", "\U000f0000\u202e", strings.Repeat("long \u202e text ", 40), "😀\u200d😀", "\U000e0041", " \u00ad ", "1\u200b",
 	} {
 		want := map[string]any{text: text, "list": []any{text}}
-		shown, err := marshalYAML(want)
+		shown, err := MarshalYAML(want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func TestYAMLComesBack(t *testing.T) {
 			t.Errorf("%q is shown as %q", text, shown)
 		}
 	}
-	escaped, err := toYAML([]byte(`{"a":"\u202e\u009b\\u202e"}`))
+	escaped, err := ToYAML([]byte(`{"a":"\u202e\u009b\\u202e"}`))
 	if want := `a: "\u202e\x9B\\u202e"` + "\n"; err != nil || string(escaped) != want {
 		t.Errorf("escapes of JSON: %s, %v, want %s", escaped, err, want)
 	}

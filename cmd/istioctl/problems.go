@@ -16,9 +16,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-var problemFormats = []string{formatTable, formatYAML, formatJSON}
+var problemFormats = []string{Table, YAML, JSON}
 
-func newProblems(s *session) *cobra.Command {
+func NewProblemsCommand(s *Session) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "problems [KIND [NAME...] | KIND/NAME...]",
@@ -36,35 +36,35 @@ the exit code is 0. It is 1 for an object that does not exist.`,
 
   # Why does this rule not do what it says?
   istioctl problems routerule reviews-v2`,
-		ValidArgsFunction: completeNames(s),
+		ValidArgsFunction: CompleteNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return runProblems(cmd.Context(), s, output, args)
 	}
-	addOutput(cmd, &output, problemFormats)
+	AddFlag(cmd, &output, problemFormats)
 	return cmd
 }
 
-func runProblems(ctx context.Context, s *session, output string, args []string) error {
-	if err := checkOutput(output, problemFormats); err != nil {
+func runProblems(ctx context.Context, s *Session, output string, args []string) error {
+	if err := CheckOutput(output, problemFormats); err != nil {
 		return err
 	}
 	about, err := problemFilter(s, args)
 	if err != nil {
 		return err
 	}
-	c, err := s.connect(s.warn)
+	c, err := s.Connect(s.Warn)
 	if err != nil {
 		return err
 	}
 	found, err := c.Problems(ctx)
 	if err != nil {
-		return s.fail(ctx, err)
+		return s.Fail(ctx, err)
 	}
 	found.Problems = slices.DeleteFunc(found.Problems, func(p diag.Problem) bool { return !about(p.Object) })
 	missing := reportMissing(ctx, s, c, args, found.Problems)
-	if missing != nil && !errors.Is(missing, errReported) {
-		return s.fail(ctx, missing)
+	if missing != nil && !errors.Is(missing, ErrReported) {
+		return s.Fail(ctx, missing)
 	}
 	if missing != nil && len(found.Problems) == 0 {
 		return missing // An empty list would suggest that the missing object exists.
@@ -73,17 +73,17 @@ func runProblems(ctx context.Context, s *session, output string, args []string) 
 }
 
 // reportMissing reports named objects that do not exist. An object with a problem exists.
-func reportMissing(ctx context.Context, s *session, c *client.Client, args []string, found diag.List) error {
+func reportMissing(ctx context.Context, s *Session, c *client.Client, args []string, found diag.List) error {
 	if len(args) == 0 {
 		return nil
 	}
-	sel, err := parseSelection(args)
+	sel, err := Parse(args)
 	if err != nil {
 		return err
 	}
 	var missing error
-	for _, t := range sel.targets {
-		if slices.ContainsFunc(found, func(p diag.Problem) bool { return p.Object.Kind == t.kind.Kind && p.Object.Name == t.name }) {
+	for _, t := range sel.Targets {
+		if slices.ContainsFunc(found, func(p diag.Problem) bool { return p.Object.Kind == t.Kind.Kind && p.Object.Name == t.Name }) {
 			continue
 		}
 		there, err := exists(ctx, s, c, t)
@@ -91,34 +91,34 @@ func reportMissing(ctx context.Context, s *session, c *client.Client, args []str
 			return err
 		}
 		if !there {
-			fmt.Fprintf(s.Stderr, "error: %s/%s not found\n", t.kind.Singular, t.name)
-			missing = errReported
+			fmt.Fprintf(s.Stderr, "error: %s/%s not found\n", t.Kind.Singular, t.Name)
+			missing = ErrReported
 		}
 	}
 	return missing
 }
 
 // exists looks in all namespaces, or in the one that was given.
-func exists(ctx context.Context, s *session, c *client.Client, t target) (bool, error) {
-	named := client.Selection{Kinds: []*schema.Kind{t.kind}, Fields: fields.OneTermEqualSelector(schema.FieldName, t.name).String()}
-	if s.namespaceGiven {
-		named.Namespace = s.namespace
+func exists(ctx context.Context, s *Session, c *client.Client, t Target) (bool, error) {
+	named := client.Selection{Kinds: []*schema.Kind{t.Kind}, Fields: fields.OneTermEqualSelector(schema.FieldName, t.Name).String()}
+	if s.NamespaceGiven {
+		named.Namespace = s.Namespace
 	}
-	list, err := listAll(ctx, s, c, named, pageSize)
+	list, err := ListAll(ctx, s, c, named, PageSize)
 	return err == nil && len(list.Items) > 0, err
 }
 
 // problemFilter returns a filter for the objects that the arguments name.
-func problemFilter(s *session, args []string) (func(diag.Ref) bool, error) {
-	here := func(r diag.Ref) bool { return !s.namespaceGiven || r.Namespace == s.namespace }
+func problemFilter(s *Session, args []string) (func(diag.Ref) bool, error) {
+	here := func(r diag.Ref) bool { return !s.NamespaceGiven || r.Namespace == s.Namespace }
 	if len(args) == 0 {
 		return here, nil
 	}
-	sel, err := parseSelection(args)
+	sel, err := Parse(args)
 	return func(r diag.Ref) bool {
-		return here(r) && slices.ContainsFunc(sel.kinds, func(k *schema.Kind) bool { return k.Kind == r.Kind }) &&
-			(len(sel.targets) == 0 || slices.ContainsFunc(sel.targets, func(t target) bool {
-				return t.kind.Kind == r.Kind && t.name == r.Name
+		return here(r) && slices.ContainsFunc(sel.Kinds, func(k *schema.Kind) bool { return k.Kind == r.Kind }) &&
+			(len(sel.Targets) == 0 || slices.ContainsFunc(sel.Targets, func(t Target) bool {
+				return t.Kind.Kind == r.Kind && t.Name == r.Name
 			}))
 	}, err
 }
@@ -139,9 +139,9 @@ func subject(p diag.Problem) string {
 	return p.Object.String()
 }
 
-func showFound(s *session, found *client.Problems, output string) error {
-	if !isTable(output) {
-		return writeDocument(s.Stdout, output, found)
+func showFound(s *Session, found *client.Problems, output string) error {
+	if !IsTable(output) {
+		return WriteDocument(s.Stdout, output, found)
 	}
 	if len(found.Problems) == 0 {
 		fmt.Fprintf(s.Stderr, "No problems found%s.\n", at(found.Revision))

@@ -2,9 +2,9 @@ package main
 
 import "io"
 
-// CLI is the program with all its inputs and outputs, so that a test can supply and
+// Program is the program with all its inputs and outputs, so that a test can supply and
 // observe them.
-type CLI struct {
+type Program struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// StdoutIsTerminal also escapes single values, which a program receives unchanged.
@@ -19,13 +19,13 @@ type CLI struct {
 
 	// Outside is the program that this one was made of by escaped. Its streams do not
 	// escape.
-	Outside *CLI
+	Outside *Program
 }
 
-// escaped returns the program with streams that escape all that is written to them, so
+// Escaped returns the program with streams that escape all that is written to them, so
 // that no text can control the terminal, and a function that flushes them. Stdout leads
 // to out.
-func (c *CLI) escaped(out io.Writer) (inside *CLI, flush func()) {
+func (c *Program) Escaped(out io.Writer) (inside *Program, flush func()) {
 	inside = new(*c)
 	stdout, stderr := newStream(out, c.StdoutIsTerminal), newStream(c.Stderr, c.StderrIsTerminal)
 	inside.Stdout, inside.Stderr, inside.Outside = stdout, stderr, c

@@ -17,7 +17,7 @@ import (
 // configTypes are the parts of a proxy's configuration that can be shown.
 var configTypes = append(slices.Clone(explain.Types), "all")
 
-func newProxyConfig(s *session) *cobra.Command {
+func NewConfigCommand(s *Session) *cobra.Command {
 	var f proxyFlags
 	var output string
 	cmd := &cobra.Command{
@@ -42,7 +42,7 @@ tables, because the server encodes Envoy's messages.`,
 
   # All as Envoy is told it
   istioctl proxy-config all productpage -o yaml`,
-		Args:              taught(cobra.ExactArgs(2), "say what and of which proxy: istioctl proxy-config %s PROXY", strings.Join(configTypes, "|")),
+		Args:              ArgsOr(cobra.ExactArgs(2), "say what and of which proxy: istioctl proxy-config %s PROXY", strings.Join(configTypes, "|")),
 		ValidArgsFunction: completeConfig(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -52,25 +52,25 @@ tables, because the server encodes Envoy's messages.`,
 		return runProxyConfig(cmd.Context(), s, &f, args[0], args[1], output)
 	}
 	f.add(cmd)
-	addOutput(cmd, &output, explainFormats)
+	AddFlag(cmd, &output, DocumentFormats)
 	return cmd
 }
 
 func (f *proxyFlags) checkConfig(cmd *cobra.Command, configType, output string) error {
 	if !slices.Contains(configTypes, configType) {
-		return usagef("there is no %q of a proxy: allowed are %s", configType, strings.Join(configTypes, ", "))
+		return Usagef("there is no %q of a proxy: allowed are %s", configType, strings.Join(configTypes, ", "))
 	}
-	if err := checkOutput(output, explainFormats); err != nil {
+	if err := CheckOutput(output, DocumentFormats); err != nil {
 		return err
 	}
-	if f.offline() && !isTable(output) {
-		return usagef("-o %s shows Envoy's messages, which a server writes: with -f there is the table", output)
+	if f.Offline() && !IsTable(output) {
+		return Usagef("-o %s shows Envoy's messages, which a server writes: with -f there is the table", output)
 	}
-	return f.check(cmd)
+	return f.Check(cmd)
 }
 
 // completeConfig completes a type, and then the node of a connected proxy.
-func completeConfig(s *session) cobra.CompletionFunc {
+func completeConfig(s *Session) cobra.CompletionFunc {
 	nodes := completeNodes(s)
 	return func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
 		switch len(args) {
@@ -83,21 +83,21 @@ func completeConfig(s *session) cobra.CompletionFunc {
 	}
 }
 
-func runProxyConfig(ctx context.Context, s *session, f *proxyFlags, configType, proxy, output string) error {
-	if !isTable(output) {
-		c, err := s.connect(s.warn)
+func runProxyConfig(ctx context.Context, s *Session, f *proxyFlags, configType, proxy, output string) error {
+	if !IsTable(output) {
+		c, err := s.Connect(s.Warn)
 		if err != nil {
 			return err
 		}
 		of, err := f.resolveProxy(ctx, c, proxy)
 		if err != nil {
-			return s.fail(ctx, err)
+			return s.Fail(ctx, err)
 		}
 		found, err := c.Config(ctx, of, configType)
 		if err != nil {
-			return s.fail(ctx, err)
+			return s.Fail(ctx, err)
 		}
-		return writeDocument(s.Stdout, output, found)
+		return WriteDocument(s.Stdout, output, found)
 	}
 	summary, err := f.summary(ctx, s, proxy, configType)
 	if err != nil {
@@ -107,32 +107,32 @@ func runProxyConfig(ctx context.Context, s *session, f *proxyFlags, configType, 
 }
 
 // summary returns the proxy's configuration from the files, or else from the server.
-func (f *proxyFlags) summary(ctx context.Context, s *session, proxy, configType string) (*explain.Summary, error) {
-	if f.offline() {
+func (f *proxyFlags) summary(ctx context.Context, s *Session, proxy, configType string) (*explain.Summary, error) {
+	if f.Offline() {
 		p, err := f.compile(ctx, s, proxy)
 		if err != nil {
 			return nil, err
 		}
 		return p.Summary(), nil
 	}
-	c, err := s.connect(s.warn)
+	c, err := s.Connect(s.Warn)
 	if err != nil {
 		return nil, err
 	}
 	of, err := f.resolveProxy(ctx, c, proxy)
 	if err != nil {
-		return nil, s.fail(ctx, err)
+		return nil, s.Fail(ctx, err)
 	}
 	found, err := c.Summary(ctx, of, configType)
 	if err != nil {
-		return nil, s.fail(ctx, err)
+		return nil, s.Fail(ctx, err)
 	}
 	warnRefusing(ctx, s, c, of.Node)
 	return found, nil
 }
 
 // showSummary prints one table of the summary, or all of them.
-func showSummary(s *session, all *explain.Summary, configType string) error {
+func showSummary(s *Session, all *explain.Summary, configType string) error {
 	shows := map[string]func() error{
 		"clusters":  func() error { return showClusters(s, all.Clusters) },
 		"listeners": func() error { return showListeners(s, all.Listeners) },
@@ -157,7 +157,7 @@ func showSummary(s *session, all *explain.Summary, configType string) error {
 	return nil
 }
 
-func showClusters(s *session, rows []explain.ClusterRow) error {
+func showClusters(s *Session, rows []explain.ClusterRow) error {
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "CLUSTER\tTYPE\tENDPOINTS\tBALANCER\tTLS\tOF")
 	for _, r := range rows {
@@ -170,7 +170,7 @@ func showClusters(s *session, rows []explain.ClusterRow) error {
 	return tab.Flush()
 }
 
-func showListeners(s *session, rows []explain.ListenerRow) error {
+func showListeners(s *Session, rows []explain.ListenerRow) error {
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "LISTENER\tDIRECTION\tTAKES\tOPEN\tOF")
 	for _, r := range rows {
@@ -184,7 +184,7 @@ func showListeners(s *session, rows []explain.ListenerRow) error {
 }
 
 // showRoutes prints the routes. It also prints the output of 'route --all'.
-func showRoutes(s *session, rows []explain.RouteRow) error {
+func showRoutes(s *Session, rows []explain.RouteRow) error {
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "LISTENER\tHOST\tMATCH\tTO\tRULE\tWITH")
 	for _, r := range rows {
@@ -194,7 +194,7 @@ func showRoutes(s *session, rows []explain.RouteRow) error {
 	return tab.Flush()
 }
 
-func showEndpoints(s *session, rows []explain.EndpointRow) error {
+func showEndpoints(s *Session, rows []explain.EndpointRow) error {
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "CLUSTER\tENDPOINT\tZONE\tWEIGHT")
 	for _, r := range rows {
@@ -203,7 +203,7 @@ func showEndpoints(s *session, rows []explain.EndpointRow) error {
 	return tab.Flush()
 }
 
-func showSecrets(s *session, rows []explain.SecretRow) error {
+func showSecrets(s *Session, rows []explain.SecretRow) error {
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "SECRET\tUSE\tSUBJECT\tNAMES\tVALID UNTIL\tSHA-256\tOF")
 	for _, r := range rows {

@@ -9,19 +9,19 @@ import (
 	"github.com/pilot-api/pilot-api/explain"
 )
 
-const rejected = "REJECTED"
+const Rejected = "REJECTED"
 
-// shortNode returns the part of a node id that people chose.
-func shortNode(node string) string {
+// ShortNode returns the part of a node id that people chose.
+func ShortNode(node string) string {
 	if parts := strings.Split(node, "~"); len(parts) == 4 && parts[2] != "" {
 		return parts[2]
 	}
 	return node
 }
 
-// worst returns the state of the type that lags behind the most.
-func worst(one client.Proxy) string {
-	for _, state := range []string{rejected, "STALE", "SENT", "FETCHED"} {
+// Worst returns the state of the type that lags behind the most.
+func Worst(one client.Proxy) string {
+	for _, state := range []string{Rejected, "STALE", "SENT", "FETCHED"} {
 		for _, name := range explain.Types {
 			if one.Types[name].State == state {
 				return state + " " + name
@@ -31,15 +31,15 @@ func worst(one client.Proxy) string {
 	return "not yet"
 }
 
-// doing says what a proxy does instead of running an object.
-func doing(p client.Proxy) string {
+// Doing says what a proxy does instead of running an object.
+func Doing(p client.Proxy) string {
 	runs := fmt.Sprintf("runs revision %d", p.Revision)
 	if p.Revision == 0 {
 		runs = "runs nothing yet that is known"
 	}
 	for _, name := range explain.Types {
-		if t := p.Types[name]; t.State == rejected {
-			return fmt.Sprintf("refuses its %s and %s: %s", name, runs, cmp.Or(oneLine(t.Error), "it does not say why"))
+		if t := p.Types[name]; t.State == Rejected {
+			return fmt.Sprintf("refuses its %s and %s: %s", name, runs, cmp.Or(OneLine(t.Error), "it does not say why"))
 		}
 	}
 	return runs

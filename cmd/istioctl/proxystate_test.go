@@ -9,7 +9,7 @@ import (
 // TestDoing: a proxy that refuses is not said to run something older without a word
 // of why.
 func TestDoing(t *testing.T) {
-	refusing := map[string]client.ProxyType{"routes": {State: "SYNCED"}, "listeners": {State: rejected, Error: "cannot bind\n"}}
+	refusing := map[string]client.ProxyType{"routes": {State: "SYNCED"}, "listeners": {State: Rejected, Error: "cannot bind\n"}}
 	for _, c := range []struct {
 		p    client.Proxy
 		want string
@@ -19,7 +19,7 @@ func TestDoing(t *testing.T) {
 		{client.Proxy{Revision: 7, Types: refusing}, "refuses its listeners and runs revision 7: cannot bind"},
 		{client.Proxy{Types: refusing}, "refuses its listeners and runs nothing yet that is known: cannot bind"},
 	} {
-		if got := doing(c.p); got != c.want {
+		if got := Doing(c.p); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

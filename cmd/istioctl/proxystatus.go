@@ -19,9 +19,9 @@ import (
 	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
-var proxyFormats = []string{formatTable, formatWide, formatYAML, formatJSON}
+var proxyFormats = []string{Table, Wide, YAML, JSON}
 
-func newProxyStatus(s *session) *cobra.Command {
+func NewStatusCommand(s *Session) *cobra.Command {
 	var output string
 	var watch bool
 	cmd := &cobra.Command{
@@ -51,24 +51,24 @@ part of node IDs.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := checkOutput(output, proxyFormats); err != nil {
+		if err := CheckOutput(output, proxyFormats); err != nil {
 			return err
 		}
-		c, err := s.connect(s.warn)
+		c, err := s.Connect(s.Warn)
 		if err != nil {
 			return err
 		}
 		q := proxyQuery{c, strings.Join(args, ""), output}
 		if watch {
-			return s.fail(cmd.Context(), followProxies(cmd.Context(), s, q))
+			return s.Fail(cmd.Context(), followProxies(cmd.Context(), s, q))
 		}
 		all, err := q.there(cmd.Context())
 		if err != nil {
-			return s.fail(cmd.Context(), err)
+			return s.Fail(cmd.Context(), err)
 		}
 		return printProxies(s, all, output)
 	}
-	addOutput(cmd, &output, proxyFormats)
+	AddFlag(cmd, &output, proxyFormats)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show the proxies again after each change, until interrupted")
 	return cmd
 }
@@ -98,7 +98,7 @@ func (q proxyQuery) there(ctx context.Context) ([]client.Proxy, error) {
 
 // followProxies shows the proxies again after each change. It looks once a second. The
 // first answer shows whether there is a server at all; later failures are retried.
-func followProxies(ctx context.Context, s *session, q proxyQuery) error {
+func followProxies(ctx context.Context, s *Session, q proxyQuery) error {
 	shown, err := q.there(ctx)
 	if err == nil {
 		err = printProxies(s, shown, q.output)
@@ -106,7 +106,7 @@ func followProxies(ctx context.Context, s *session, q proxyQuery) error {
 	if err != nil {
 		return err
 	}
-	link := newConnection(s, nil)
+	link := NewLink(s, nil)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -118,13 +118,13 @@ func followProxies(ctx context.Context, s *session, q proxyQuery) error {
 		all, err := q.ask(ctx)
 		switch {
 		case err != nil:
-			link.gone(ctx, err)
+			link.Gone(ctx, err)
 			continue
 		case reflect.DeepEqual(all, shown):
-			link.back()
+			link.Back()
 			continue
 		}
-		link.back()
+		link.Back()
 		fmt.Fprintln(s.Stdout)
 		if err := printProxies(s, all, q.output); err != nil {
 			return err
@@ -133,15 +133,15 @@ func followProxies(ctx context.Context, s *session, q proxyQuery) error {
 	}
 }
 
-func printProxies(s *session, all []client.Proxy, output string) error {
+func printProxies(s *Session, all []client.Proxy, output string) error {
 	switch {
-	case !isTable(output) && output != formatWide:
-		return writeDocument(s.Stdout, output, all)
+	case !IsTable(output) && output != Wide:
+		return WriteDocument(s.Stdout, output, all)
 	case len(all) == 0:
 		fmt.Fprintln(s.Stderr, "No proxies are connected.")
 		return nil
 	}
-	return printProxyTable(s.Stdout, all, output == formatWide)
+	return printProxyTable(s.Stdout, all, output == Wide)
 }
 
 func printProxyTable(out io.Writer, all []client.Proxy, wide bool) error {
@@ -156,7 +156,7 @@ func printProxyTable(out io.Writer, all []client.Proxy, wide bool) error {
 	}
 	fmt.Fprintln(tab, strings.Join(head, "\t"))
 	for _, p := range all {
-		row := []string{shortNode(p.Node), p.Role, p.Transport, cmp.Or(p.EnvoyVersion, "-")}
+		row := []string{ShortNode(p.Node), p.Role, p.Transport, cmp.Or(p.EnvoyVersion, "-")}
 		var words []string
 		for _, name := range explain.Types {
 			row = append(row, cmp.Or(p.Types[name].State, "-"))
@@ -166,7 +166,7 @@ func printProxyTable(out io.Writer, all []client.Proxy, wide bool) error {
 		}
 		row = append(row, fmt.Sprint(p.Revision), duration.HumanDuration(time.Since(p.ConnectedSince)))
 		if wide {
-			row = append(row, cmp.Or(p.Replica, "-"), cmp.Or(p.Address, "-"), p.Node, oneLine(strings.Join(words, "; ")))
+			row = append(row, cmp.Or(p.Replica, "-"), cmp.Or(p.Address, "-"), p.Node, OneLine(strings.Join(words, "; ")))
 		}
 		for i := range row {
 			row[i] = terminal.Line(row[i])

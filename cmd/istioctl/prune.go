@@ -53,11 +53,11 @@ func (p *pruneSelector) matches(o *schema.Object) bool {
 
 // unselected finds objects that the selector does not match, so that a later prune
 // would not see them.
-func (p *pruneSelector) unselected(list []manifest) diag.List {
+func (p *pruneSelector) unselected(list []Manifest) diag.List {
 	var out diag.List
 	for _, m := range list {
 		if !p.matches(m.Object) {
-			out = append(out, m.problem(diag.Error, diag.FieldInvalid, "metadata.labels",
+			out = append(out, m.Problem(diag.Error, diag.FieldInvalid, "metadata.labels",
 				fmt.Sprintf("must match -l %s: without that, what leaves the files would stay on the server", p)))
 		}
 	}
@@ -97,8 +97,8 @@ func (t *atomicApply) candidates(ctx context.Context) (*client.ListWithStatus, e
 	if t.selector.Selector != nil {
 		what.Labels += "," + t.selector.String()
 	}
-	if t.namespaceGiven {
-		what.Namespace = t.namespace
+	if t.NamespaceGiven {
+		what.Namespace = t.Namespace
 	}
-	return listAll(ctx, t.session, t.client, what, pageSize)
+	return ListAll(ctx, t.Session, t.client, what, PageSize)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-func newReplace(s *session) *cobra.Command {
+func NewReplaceCommand(s *Session) *cobra.Command {
 	return replace.command(s, &cobra.Command{
 		Use:   "replace -f FILE",
 		Short: "Replace stored objects by those in files",
@@ -31,24 +31,24 @@ version. If an object does not exist, that is an error.`,
 	})
 }
 
-var replace = fileVerb{[]precondition{named("replace"), repeated(diag.Warning)}, replaced, replaceOne, false}
+var replace = fileVerb{[]Precondition{Named("replace"), Repeated(diag.Warning)}, Replaced, replaceOne, false}
 
-func replaceOne(ctx context.Context, c *client.Client, m manifest) (*schema.Object, outcome, error) {
-	o, err := c.UpdateText(ctx, m.text())
-	return o, replaced, replaceHint(m, err)
+func replaceOne(ctx context.Context, c *client.Client, m Manifest) (*schema.Object, Outcome, error) {
+	o, err := c.UpdateText(ctx, m.Text())
+	return o, Replaced, replaceHint(m, err)
 }
 
-func replaceHint(m manifest, err error) error {
+func replaceHint(m Manifest, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound) && m.Meta.ResourceVersion != "":
 		return &store.Error{Kind: store.ErrNotFound, Detail: fmt.Sprintf(
-			"does not exist any more; leave metadata.resourceVersion out of %s and use 'istioctl apply' to make it anew", m.place())}
+			"does not exist any more; leave metadata.resourceVersion out of %s and use 'istioctl apply' to make it anew", m.Place())}
 	case errors.Is(err, store.ErrNotFound):
 		return &store.Error{Kind: store.ErrNotFound, Detail: "does not exist; use 'istioctl create' or 'istioctl apply' to make it"}
 	case errors.Is(err, store.ErrConflict) && m.Meta.ResourceVersion != "":
 		return &store.Error{Kind: store.ErrConflict, Detail: fmt.Sprintf(
 			"is not the one with resourceVersion %s of %s; get it again, or leave metadata.resourceVersion out to overwrite it",
-			m.Meta.ResourceVersion, m.place())}
+			m.Meta.ResourceVersion, m.Place())}
 	}
 	return err
 }

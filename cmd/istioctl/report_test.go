@@ -35,11 +35,11 @@ func TestProgressIsForTerminalsAndLongWork(t *testing.T) {
 	} {
 		server := startServer(t)
 		var out, errs bytes.Buffer
-		c := &CLI{
+		c := &Program{
 			Stdin: strings.NewReader(manyRules(tc.objects)), Stdout: &out, Stderr: &errs,
 			StderrIsTerminal: tc.terminal, Getenv: env(server.url()),
 		}
-		if code := runProgram(t.Context(), c, []string{"create", "-f", "-"}); code != exitDone {
+		if code := RunProgram(t.Context(), c, []string{"create", "-f", "-"}); code != ExitDone {
 			t.Fatalf("exit %d: %s", code, &errs)
 		}
 		drawn := strings.Contains(errs.String(), fmt.Sprintf("1 of %d", tc.objects))
@@ -64,8 +64,8 @@ func TestServerLostOnTheWay(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	stdout, stderr, code := run(t, srv.URL, manyRules(20), "create", "-f", "-")
-	if code != exitFailed {
-		t.Errorf("exit %d, want %d", code, exitFailed)
+	if code != ExitFailed {
+		t.Errorf("exit %d, want %d", code, ExitFailed)
 	}
 	if want := "routerule/r0 created\nrouterule/r1 created\n"; stdout != want {
 		t.Errorf("stdout %q, want %q", stdout, want)
@@ -97,7 +97,7 @@ func TestApplyLostOnTheWay(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	_, stderr, code := run(t, srv.URL, manyRules(1), "apply", "-f", "-")
-	if want := "may or may not be applied: look with 'istioctl get routerule r0 -n default'"; code != exitFailed || !strings.Contains(stderr, want) {
+	if want := "may or may not be applied: look with 'istioctl get routerule r0 -n default'"; code != ExitFailed || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d, stderr misses %q:\n%s", code, want, stderr)
 	}
 }
@@ -116,7 +116,7 @@ func TestUnknownOutcome(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	_, stderr, code := run(t, srv.URL, manyRules(2), "create", "-f", "-")
-	if code != exitFailed || asked.Load() != 1 {
+	if code != ExitFailed || asked.Load() != 1 {
 		t.Errorf("exit %d after %d requests", code, asked.Load())
 	}
 	for _, want := range []string{"outcome unknown", "look with 'istioctl get routerule r0 -n default'", "1 failed, 1 not sent"} {
@@ -132,7 +132,7 @@ func TestSilentServer(t *testing.T) {
 	t.Cleanup(srv.Close)
 	for _, limit := range []string{"--request-timeout", "--timeout"} {
 		_, stderr, code := run(t, srv.URL, "", "get", "rr", limit, "20ms")
-		if code != exitFailed || !strings.Contains(stderr, limit+" 20ms") {
+		if code != ExitFailed || !strings.Contains(stderr, limit+" 20ms") {
 			t.Errorf("%s: exit %d: %s", limit, code, stderr)
 		}
 	}
@@ -156,7 +156,7 @@ func TestWhatIsPostedIsTheAuthorsText(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	text := "# Why: see the ticket.\n" + rule("mine", "v1")
-	if _, stderr, code := run(t, srv.URL, text, "create", "-f", "-"); code != exitDone {
+	if _, stderr, code := run(t, srv.URL, text, "create", "-f", "-"); code != ExitDone {
 		t.Fatal(stderr)
 	}
 	if want := "application/yaml\n" + text; len(bodies) != 1 || bodies[0] != want {

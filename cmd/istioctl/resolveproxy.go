@@ -30,7 +30,7 @@ func (f *proxyFlags) resolveProxy(ctx context.Context, c *client.Client, part st
 	case len(nodes) == 0:
 		return of, fmt.Errorf("no proxy is connected whose node has %q in it; one that is not can be asked about by its whole node id", part)
 	case len(nodes) > 1:
-		return of, fmt.Errorf("%q is a part of %s: say more of it:\n  %s", part, count(len(nodes), "node"), strings.Join(nodes, "\n  "))
+		return of, fmt.Errorf("%q is a part of %s: say more of it:\n  %s", part, Count(len(nodes), "node"), strings.Join(nodes, "\n  "))
 	}
 	of.Node = nodes[0]
 	return of, nil
@@ -38,16 +38,16 @@ func (f *proxyFlags) resolveProxy(ctx context.Context, c *client.Client, part st
 
 // warnRefusing warns that a proxy refuses its configuration, and so does something else
 // than what is shown. It does not warn of an unknown proxy.
-func warnRefusing(ctx context.Context, s *session, c *client.Client, node string) {
+func warnRefusing(ctx context.Context, s *Session, c *client.Client, node string) {
 	all, err := c.Proxy(ctx, node)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		s.warn("whether the proxy takes this is not known: " + s.explain(ctx, err))
+		s.Warn("whether the proxy takes this is not known: " + s.Explain(ctx, err))
 	}
 	for _, p := range all {
 		for _, name := range explain.Types {
-			if t := p.Types[name]; t.State == rejected {
-				s.warn(fmt.Sprintf("%s refuses %s that follow from this, and runs those that it accepted last: %s",
-					shortNode(p.Node), name, cmp.Or(oneLine(t.Error), "it does not say why")))
+			if t := p.Types[name]; t.State == Rejected {
+				s.Warn(fmt.Sprintf("%s refuses %s that follow from this, and runs those that it accepted last: %s",
+					ShortNode(p.Node), name, cmp.Or(OneLine(t.Error), "it does not say why")))
 			}
 		}
 	}
@@ -75,13 +75,13 @@ func knownNodes(ctx context.Context, c *client.Client, part string) ([]string, e
 }
 
 // completeNodes completes the node id of a connected proxy from any part of it.
-func completeNodes(s *session) cobra.CompletionFunc {
+func completeNodes(s *Session) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, part string) ([]string, cobra.ShellCompDirective) {
 		const nothing = cobra.ShellCompDirectiveNoFileComp
-		if s.begin(cmd, nil) != nil {
+		if s.Begin(cmd, nil) != nil {
 			return nil, nothing
 		}
-		c, err := s.connect(func(string) {})
+		c, err := s.Connect(func(string) {})
 		if err != nil {
 			return nil, nothing
 		}

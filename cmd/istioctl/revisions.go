@@ -12,29 +12,29 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// revisionFlag is a revision, or 0 if none was given.
-type revisionFlag int64
+// Revision is a revision, or 0 if none was given.
+type Revision int64
 
-func (f *revisionFlag) String() string {
+func (f *Revision) String() string {
 	if *f == 0 {
 		return ""
 	}
 	return strconv.FormatInt(int64(*f), 10)
 }
 
-func (f *revisionFlag) Type() string { return "REVISION" }
+func (f *Revision) Type() string { return "REVISION" }
 
-func (f *revisionFlag) Set(text string) error {
+func (f *Revision) Set(text string) error {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
 		return errors.New("must be a revision as 'istioctl history' shows them, a positive number")
 	}
-	*f = revisionFlag(n)
+	*f = Revision(n)
 	return nil
 }
 
-// reached refuses a revision in the future, which would show the present state.
-func reached(ctx context.Context, c *client.Client, revision int64) error {
+// Reached refuses a revision in the future, which would show the present state.
+func Reached(ctx context.Context, c *client.Client, revision int64) error {
 	if revision == 0 {
 		return nil
 	}
@@ -45,13 +45,13 @@ func reached(ctx context.Context, c *client.Client, revision int64) error {
 	return err
 }
 
-// knownVersions returns the versions of an object that the server knows. It returns an error
+// KnownVersions returns the versions of an object that the server knows. It returns an error
 // if there are none.
-func knownVersions(ctx context.Context, s *session, c *client.Client, key schema.Key) ([]store.Version, error) {
+func KnownVersions(ctx context.Context, s *Session, c *client.Client, key schema.Key) ([]store.Version, error) {
 	versions, err := c.History(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fmt.Errorf("%s/%s is not in namespace %s, and was not as far as the server knows",
 			strings.ToLower(key.Kind), key.Name, key.Namespace)
 	}
-	return versions, s.fail(ctx, err)
+	return versions, s.Fail(ctx, err)
 }

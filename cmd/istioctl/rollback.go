@@ -15,13 +15,13 @@ import (
 )
 
 type rollbackFlags struct {
-	to     revisionFlag
+	to     Revision
 	kind   string
 	dryRun string
 	atomic bool
 }
 
-func newRollback(s *session) *cobra.Command {
+func NewRollbackCommand(s *Session) *cobra.Command {
 	var flags rollbackFlags
 	cmd := &cobra.Command{
 		Use:   "rollback (KIND NAME | KIND/NAME | --namespace NAMESPACE [--kind KIND]) --to REVISION",
@@ -54,11 +54,11 @@ each object (pilot-api --history).`,
 
   # Only its route rules
   istioctl rollback --namespace books --kind routerule --to 1204`,
-		ValidArgsFunction: completeName(s),
+		ValidArgsFunction: CompleteName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("kind") && flags.kind == "" {
-			return usagef("--kind is empty: is a variable not set? Without it all kinds are meant")
+			return Usagef("--kind is empty: is a variable not set? Without it all kinds are meant")
 		}
 		scope, err := rollbackScope(s, flags, args)
 		if err != nil {
@@ -69,41 +69,41 @@ each object (pilot-api --history).`,
 	cmd.Flags().Var(&flags.to, "to", "the revision to return to")
 	cmd.Flags().StringVar(&flags.kind, "kind", "", "for a namespace: only objects of this kind")
 	cmd.Flags().BoolVar(&flags.atomic, "atomic", false, "roll back in one transaction, or change nothing if that is not possible")
-	addDryRun(cmd, &flags.dryRun, `"server": tell what would be done, and do nothing; or "none"`, dryRunServer, dryRunNone)
-	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunServer
+	AddDryRun(cmd, &flags.dryRun, `"server": tell what would be done, and do nothing; or "none"`, DryRunServer, DryRunNone)
+	cmd.Flags().Lookup("dry-run").NoOptDefVal = DryRunServer
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("kind", func(_ *cobra.Command, _ []string, part string) ([]string, cobra.ShellCompDirective) {
-		return completeKinds(part), cobra.ShellCompDirectiveNoFileComp
+		return CompleteKinds(part), cobra.ShellCompDirectiveNoFileComp
 	})
 	return cmd
 }
 
 // rollbackScope refuses arguments that name neither an object nor a namespace. A whole
 // namespace is never implied.
-func rollbackScope(s *session, flags rollbackFlags, args []string) (store.Scope, error) {
+func rollbackScope(s *Session, flags rollbackFlags, args []string) (store.Scope, error) {
 	switch {
 	case flags.to == 0:
-		return store.Scope{}, usagef("say the revision to go back to with --to REVISION; 'istioctl history KIND NAME' shows them")
+		return store.Scope{}, Usagef("say the revision to go back to with --to REVISION; 'istioctl history KIND NAME' shows them")
 	case len(args) > 0 && flags.kind != "":
-		return store.Scope{}, usagef("--kind is for a whole namespace: name an object, or a kind")
+		return store.Scope{}, Usagef("--kind is for a whole namespace: name an object, or a kind")
 	case len(args) > 0:
-		key, err := oneObject("rollback", s.namespace, args)
+		key, err := OneObject("rollback", s.Namespace, args)
 		kind, _ := schema.KindByName(key.Kind)
 		return store.Scope{Kind: kind, Namespace: key.Namespace, Name: key.Name}, err
-	case !s.namespaceGiven:
-		return store.Scope{}, usagef("say which object (KIND NAME), or which namespace as a whole with --namespace")
+	case !s.NamespaceGiven:
+		return store.Scope{}, Usagef("say which object (KIND NAME), or which namespace as a whole with --namespace")
 	}
-	scope := store.Scope{Namespace: s.namespace}
-	if flags.kind == "" || flags.kind == everyKind {
+	scope := store.Scope{Namespace: s.Namespace}
+	if flags.kind == "" || flags.kind == EveryKind {
 		return scope, nil
 	}
-	kind, err := parseKind(flags.kind)
+	kind, err := ParseKind(flags.kind)
 	scope.Kind = kind
 	return scope, err
 }
 
-func runRollback(ctx context.Context, s *session, flags rollbackFlags, scope store.Scope) error {
-	c, err := writeOptions{dryRun: flags.dryRun}.connect(s, s.warn)
+func runRollback(ctx context.Context, s *Session, flags rollbackFlags, scope store.Scope) error {
+	c, err := Options{DryRun: flags.dryRun}.Connect(s, s.Warn)
 	if err != nil {
 		return err
 	}
@@ -117,21 +117,21 @@ func runRollback(ctx context.Context, s *session, flags rollbackFlags, scope sto
 	if len(results) == 0 {
 		return nothingToRollBack(ctx, s, c, flags, scope)
 	}
-	r, err := newReport(s, writeOptions{dryRun: flags.dryRun}, len(results))
+	r, err := NewReport(s, Options{DryRun: flags.dryRun}, len(results))
 	if err != nil {
 		return err
 	}
 	for _, result := range results {
-		r.done(result.Object, rolledBack(result))
+		r.Done(result.Object, rolledBack(result))
 	}
-	return r.finish()
+	return r.Finish()
 }
 
-func nothingToRollBack(ctx context.Context, s *session, c *client.Client, flags rollbackFlags, scope store.Scope) error {
+func nothingToRollBack(ctx context.Context, s *Session, c *client.Client, flags rollbackFlags, scope store.Scope) error {
 	what := "namespace " + scope.Namespace
 	if scope.Name != "" {
 		// "Nothing has changed" would suggest that the object is or was there.
-		if _, err := knownVersions(ctx, s, c, keyOf(scope)); err != nil {
+		if _, err := KnownVersions(ctx, s, c, keyOf(scope)); err != nil {
 			return err
 		}
 		what = scope.Kind.Singular + "/" + scope.Name
@@ -140,16 +140,16 @@ func nothingToRollBack(ctx context.Context, s *session, c *client.Client, flags 
 	return nil
 }
 
-func rolledBack(r client.Result) outcome {
+func rolledBack(r client.Result) Outcome {
 	switch {
 	case r.Verb == store.OpCreate:
-		return created
+		return Created
 	case r.Verb == store.OpUpdate:
-		return replaced
+		return Replaced
 	case r.Object.Meta.DeletionTimestamp != nil:
-		return deleting
+		return Deleting
 	}
-	return deleted
+	return Deleted
 }
 
 func keyOf(scope store.Scope) schema.Key {
@@ -157,15 +157,15 @@ func keyOf(scope store.Scope) schema.Key {
 }
 
 // notRolledBack returns an error that says what to do instead.
-func notRolledBack(ctx context.Context, s *session, c *client.Client, scope store.Scope, to int64, err error) error {
-	text := strings.TrimSpace(s.explain(ctx, err))
+func notRolledBack(ctx context.Context, s *Session, c *client.Client, scope store.Scope, to int64, err error) error {
+	text := strings.TrimSpace(s.Explain(ctx, err))
 	switch {
 	case errors.Is(err, store.ErrExpired) && scope.Name != "":
 		return fmt.Errorf("%s/%s cannot go back to revision %d: %s; nothing was done", scope.Kind.Singular, scope.Name, to, nextKnown(ctx, s, c, scope, to))
 	case errors.Is(err, store.ErrExpired):
 		return fmt.Errorf("%s; nothing was done: choose a newer revision, or roll back other objects one by one", text)
 	case errors.Is(err, store.ErrFuture):
-		return cmp.Or(reached(ctx, c, to), fmt.Errorf("revision %d is not reached yet", to))
+		return cmp.Or(Reached(ctx, c, to), fmt.Errorf("revision %d is not reached yet", to))
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrExists):
 		return fmt.Errorf("%s; nothing was done: see what changed, and run it again", text)
 	}
@@ -173,7 +173,7 @@ func notRolledBack(ctx context.Context, s *session, c *client.Client, scope stor
 }
 
 // nextKnown says which revision an object can go back to instead, if that is known.
-func nextKnown(ctx context.Context, s *session, c *client.Client, scope store.Scope, to int64) string {
+func nextKnown(ctx context.Context, s *Session, c *client.Client, scope store.Scope, to int64) string {
 	versions, err := c.History(ctx, keyOf(scope))
 	for i := len(versions) - 1; err == nil && i >= 0; i-- {
 		if v := versions[i]; !v.Lost && v.Revision > to {

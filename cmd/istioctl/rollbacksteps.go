@@ -13,8 +13,8 @@ import (
 )
 
 // rollBackInSteps rolls back in several steps and reports each step when it is done.
-func rollBackInSteps(ctx context.Context, s *session, c *client.Client, flags rollbackFlags, scope store.Scope) error {
-	r, err := newReport(s, writeOptions{dryRun: flags.dryRun}, 0)
+func rollBackInSteps(ctx context.Context, s *Session, c *client.Client, flags rollbackFlags, scope store.Scope) error {
+	r, err := NewReport(s, Options{DryRun: flags.dryRun}, 0)
 	if err != nil {
 		return err
 	}
@@ -28,20 +28,20 @@ func rollBackInSteps(ctx context.Context, s *session, c *client.Client, flags ro
 		}
 		changed, remaining = changed+len(step.Results), step.Remaining
 		told += len(step.Results) + len(step.Undone)
-		r.total = told + remaining
+		r.Total = told + remaining
 		for _, result := range step.Results {
-			r.done(result.Object, rolledBack(result))
+			r.Done(result.Object, rolledBack(result))
 		}
 		for _, u := range step.Undone {
-			r.failure(objectNamed(u.Key), u.Message)
+			r.Failure(objectNamed(u.Key), u.Message)
 		}
-		r.progress(told)
+		r.Progress(told)
 	}
 	if told == 0 {
 		return nothingToRollBack(ctx, s, c, flags, scope)
 	}
-	err = r.finish()
-	if left := r.failed(); left > 0 && flags.dryRun != dryRunServer {
+	err = r.Finish()
+	if left := r.Failed(); left > 0 && flags.dryRun != DryRunServer {
 		fmt.Fprintf(s.Stderr, "%s not as at revision %d. The same command tries again, and overwrites what others changed meanwhile.\n",
 			areObjects(left), flags.to)
 	}
@@ -49,12 +49,12 @@ func rollBackInSteps(ctx context.Context, s *session, c *client.Client, flags ro
 }
 
 // brokenOff returns the error of a rollback that ended after some of its steps.
-func brokenOff(ctx context.Context, s *session, r *report, flags rollbackFlags, changed, remaining int, err error) error {
-	if r.finish() == nil && flags.dryRun == dryRunServer {
-		return s.fail(ctx, err)
+func brokenOff(ctx context.Context, s *Session, r *Report, flags rollbackFlags, changed, remaining int, err error) error {
+	if r.Finish() == nil && flags.dryRun == DryRunServer {
+		return s.Fail(ctx, err)
 	}
 	return fmt.Errorf("%s; the rollback to revision %d is not complete: %d changed, about %d still to change; run the same command again to go on",
-		strings.TrimSpace(s.explain(ctx, err)), flags.to, changed, remaining)
+		strings.TrimSpace(s.Explain(ctx, err)), flags.to, changed, remaining)
 }
 
 func areObjects(n int) string {

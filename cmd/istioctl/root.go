@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newRoot(c *CLI) *cobra.Command {
-	s := &session{CLI: c}
+func NewRoot(c *Program) *cobra.Command {
+	s := &Session{Program: c}
 	root := &cobra.Command{
 		Use:   "istioctl",
 		Short: "Manage the config objects of a pilot-api server",
@@ -39,7 +39,7 @@ successfully when it is interrupted.`,
 		DisableAutoGenTag: true,
 		Args:              unknownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: s.begin,
+		PersistentPreRunE: s.Begin,
 		Version:           c.Version,
 		// A slip such as crate for create is two letters at most.
 		SuggestionsMinimumDistance: 2,
@@ -49,12 +49,12 @@ successfully when it is interrupted.`,
 	root.SetIn(c.Stdin)
 	root.SetOut(c.Stdout)
 	root.SetErr(c.Stderr)
-	s.addFlags(root)
+	s.AddFlags(root)
 	root.AddCommand(
-		newCreate(s), newReplace(s), newApply(s), newDiff(s), newDelete(s), newGet(s), newWatch(s), newWait(s), newDescribe(s), newProblems(s), newAnalyze(s),
-		newHistory(s), newRollback(s), newExport(s), newPatch(s), newEdit(s), newExplain(s), newConfig(s),
-		newRoute(s), newProxyConfig(s), newProxyStatus(s),
-		newValidate(s), newVersion(s), newBootstrap(s), newCompletion(s),
+		NewCreateCommand(s), NewReplaceCommand(s), NewApply(s), NewDiff(s), NewDeleteCommand(s), NewGet(s), NewWatchCommand(s), NewWait(s), NewDescribe(s), NewProblemsCommand(s), NewAnalyze(s),
+		NewHistory(s), NewRollbackCommand(s), NewExport(s), NewPatchCommand(s), NewEdit(s), NewExplain(s), NewConfig(s),
+		NewRouteCommand(s), NewConfigCommand(s), NewStatusCommand(s),
+		NewValidateCommand(s), newVersion(s), NewBootstrap(s), newCompletion(s),
 	)
 	for _, cmd := range root.Commands() {
 		cmd.DisableAutoGenTag = true
@@ -71,12 +71,12 @@ successfully when it is interrupted.`,
 func flagError(args []string) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
 		if cmd.HasParent() {
-			return usage(err)
+			return Usage(err)
 		}
 		// Parse again to find the words among the flags.
 		cmd.FParseErrWhitelist.UnknownFlags = true
 		_ = cmd.ParseFlags(args)
-		return cmp.Or(unknownCommand(cmd, cmd.Flags().Args()), usage(err))
+		return cmp.Or(unknownCommand(cmd, cmd.Flags().Args()), Usage(err))
 	}
 }
 
@@ -88,5 +88,5 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
 	}
-	return usagef("there is no command %q%s", args[0], hint)
+	return Usagef("there is no command %q%s", args[0], hint)
 }

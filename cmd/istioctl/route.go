@@ -21,7 +21,7 @@ type routeFlags struct {
 	output  string
 }
 
-func newRoute(s *session) *cobra.Command {
+func NewRouteCommand(s *Session) *cobra.Command {
 	var f routeFlags
 	cmd := &cobra.Command{
 		Use:   "route --from PROXY (URL | --all)",
@@ -75,89 +75,89 @@ func (f *routeFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVarP(&f.headers, "header", "H", nil, "header of the request, 'name: value'; may be repeated")
 	flags.BoolVar(&f.all, "all", false, "show all routes of the proxy")
 	f.proxyFlags.add(cmd)
-	addOutput(cmd, &f.output, explainFormats)
+	AddFlag(cmd, &f.output, DocumentFormats)
 }
 
 func (f *routeFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.from == "":
-		return usagef("say which proxy gets the request: --from PROXY")
+		return Usagef("say which proxy gets the request: --from PROXY")
 	case f.all && len(args) > 0:
-		return usagef("--all shows all routes: leave out either it or the URL")
+		return Usagef("--all shows all routes: leave out either it or the URL")
 	case !f.all && len(args) != 1:
-		return usagef("say which request: istioctl route --from PROXY http://reviews:9080/path, or --all")
+		return Usagef("say which request: istioctl route --from PROXY http://reviews:9080/path, or --all")
 	}
 	for _, name := range []string{"method", "header"} {
 		if f.all && cmd.Flags().Changed(name) {
-			return usagef("--%s is of a request, and --all shows all routes", name)
+			return Usagef("--%s is of a request, and --all shows all routes", name)
 		}
 	}
-	if err := checkOutput(f.output, explainFormats); err != nil {
+	if err := CheckOutput(f.output, DocumentFormats); err != nil {
 		return err
 	}
-	return f.proxyFlags.check(cmd)
+	return f.proxyFlags.Check(cmd)
 }
 
 // request returns the request to explain.
 func (f *routeFlags) request(target string) (explain.Request, error) {
 	headers, err := explain.ParseHeaders(f.headers)
 	if err != nil {
-		return explain.Request{}, usage(err)
+		return explain.Request{}, Usage(err)
 	}
 	r, err := explain.NewRequest(f.method, target, headers)
 	if err != nil {
-		return r, usage(err)
+		return r, Usage(err)
 	}
 	return r, nil
 }
 
-func runRoute(ctx context.Context, s *session, f *routeFlags, target string) error {
+func runRoute(ctx context.Context, s *Session, f *routeFlags, target string) error {
 	e, err := f.explain(ctx, s, target)
 	if err != nil {
 		return err
 	}
-	if !isTable(f.output) {
-		return writeDocument(s.Stdout, f.output, e)
+	if !IsTable(f.output) {
+		return WriteDocument(s.Stdout, f.output, e)
 	}
 	return e.Write(s.Stdout)
 }
 
 // explain asks the server, or evaluates the files if there are any.
-func (f *routeFlags) explain(ctx context.Context, s *session, target string) (*explain.Explanation, error) {
+func (f *routeFlags) explain(ctx context.Context, s *Session, target string) (*explain.Explanation, error) {
 	r, err := f.request(target)
 	if err != nil {
 		return nil, err
 	}
-	if f.offline() {
+	if f.Offline() {
 		p, err := f.compile(ctx, s, f.from)
 		if err != nil {
 			return nil, err
 		}
 		return p.Ask(r), nil
 	}
-	c, err := s.connect(s.warn)
+	c, err := s.Connect(s.Warn)
 	if err != nil {
 		return nil, err
 	}
 	of, err := f.resolveProxy(ctx, c, f.from)
 	if err != nil {
-		return nil, s.fail(ctx, err)
+		return nil, s.Fail(ctx, err)
 	}
 	e, err := c.Explain(ctx, of, f.method, target, f.headers)
 	if err != nil {
-		return nil, s.fail(ctx, err)
+		return nil, s.Fail(ctx, err)
 	}
 	warnRefusing(ctx, s, c, of.Node)
 	return e, nil
 }
 
-func runRoutes(ctx context.Context, s *session, f *routeFlags) error {
+func runRoutes(ctx context.Context, s *Session, f *routeFlags) error {
 	summary, err := f.summary(ctx, s, f.from, "routes")
 	if err != nil {
 		return err
 	}
-	if !isTable(f.output) {
-		return writeDocument(s.Stdout, f.output, summary.Routes)
+	if !IsTable(f.output) {
+		return WriteDocument(s.Stdout, f.output, summary.Routes)
 	}
 	return showRoutes(s, summary.Routes)
 }

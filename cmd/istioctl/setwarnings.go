@@ -11,26 +11,26 @@ import (
 // a dry run does not store. So setWarnings holds the warnings until all objects are
 // sent, and then asks for them again, about all objects together.
 type setWarnings struct {
-	session *session
+	session *Session
 	hold    bool
 	held    []string
 }
 
-// warningsOf holds warnings, or prints each of them at once.
-func warningsOf(s *session, hold bool) *setWarnings { return &setWarnings{session: s, hold: hold} }
+// HoldWarnings holds warnings, or prints each of them at once.
+func HoldWarnings(s *Session, hold bool) *setWarnings { return &setWarnings{session: s, hold: hold} }
 
-func (w *setWarnings) tell(text string) {
+func (w *setWarnings) Tell(text string) {
 	if !w.hold {
-		w.session.warnUnknown(text)
+		w.session.WarnUnknown(text)
 		return
 	}
 	w.held = append(w.held, text)
 }
 
-// judge prints the server's warnings about all objects together. If the server cannot
+// Judge prints the server's warnings about all objects together. If the server cannot
 // give them, for example because it refuses one of the objects, judge prints the held
 // warnings.
-func (w *setWarnings) judge(ctx context.Context, list []manifest) {
+func (w *setWarnings) Judge(ctx context.Context, list []Manifest) {
 	if len(w.held) == 0 {
 		return
 	}
@@ -39,18 +39,18 @@ func (w *setWarnings) judge(ctx context.Context, list []manifest) {
 		texts = w.held
 	}
 	for _, text := range texts {
-		w.session.warnUnknown(text)
+		w.session.WarnUnknown(text)
 	}
 }
 
 // ofTogether returns the warnings about a dry run of all objects in one transaction.
-func (w *setWarnings) ofTogether(ctx context.Context, list []manifest) ([]string, error) {
+func (w *setWarnings) ofTogether(ctx context.Context, list []Manifest) ([]string, error) {
 	var texts []string
-	c, err := w.session.connectWith(client.Options{Warn: func(text string) { texts = append(texts, text) }, DryRun: true})
+	c, err := w.session.ConnectWith(client.Options{Warn: func(text string) { texts = append(texts, text) }, DryRun: true})
 	if err != nil {
 		return nil, err
 	}
-	t := atomicApply{session: w.session, client: c, list: list}
+	t := atomicApply{Session: w.session, client: c, list: list}
 	steps, err := t.operations(ctx)
 	if err != nil {
 		return nil, err

@@ -18,21 +18,21 @@ func newStream(raw io.Writer, isTerminal bool) *stream {
 	return &stream{terminal.NewWriter(raw), raw, isTerminal}
 }
 
-// forProgram returns the raw stream if a program reads it, and the escaping one if a
+// ForProgram returns the raw stream if a program reads it, and the escaping one if a
 // person does. It is for single values, such as those of a JSONPath. Documents do not
 // need it, because escapes are a part of their format.
-func forProgram(w io.Writer) io.Writer {
+func ForProgram(w io.Writer) io.Writer {
 	if s, ok := w.(*stream); ok && !s.isTerminal {
 		return s.raw
 	}
 	return w
 }
 
-// progress draws text on a terminal, over what was drawn before.
-func (c *CLI) progress(text string) {
+// Progress draws text on a terminal, over what was drawn before.
+func (c *Program) Progress(text string) {
 	if s, ok := c.Stderr.(*stream); ok && s.isTerminal {
 		_ = s.Redraw(text) // Nothing can be reported if stderr fails.
 	}
 }
 
-func (c *CLI) clearProgress() { c.progress("") }
+func (c *Program) ClearProgress() { c.Progress("") }

@@ -22,7 +22,7 @@ func TestStreamsAreTheOnlyWayOut(t *testing.T) {
 		"os.Stderr":  {"cli.go"},
 		".Outside":   {"program.go", "edit.go"}, // An editor draws.
 		".raw":       {"stream.go"},
-		"forProgram": {"stream.go", "jsonpath.go"},
+		"ForProgram": {"stream.go", "jsonpath.go"},
 	}
 	met := map[string][]string{}
 	eachSource(t, func(file string, n ast.Node) {

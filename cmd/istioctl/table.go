@@ -14,20 +14,20 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// tableStyle is what a table shows besides the kind's own columns.
-type tableStyle struct {
-	wide       bool
-	namespaces bool // a column for the namespace
-	kinds      bool // "routerule.config.istio.io/x" as name
-	events     bool // a column for the type of the change
-	rowFlags
+// Style is what a table shows besides the kind's own columns.
+type Style struct {
+	Wide       bool
+	Namespaces bool // a column for the namespace
+	Kinds      bool // "routerule.config.istio.io/x" as name
+	Events     bool // a column for the type of the change
+	RowOptions
 }
 
-// tableWriter prints objects of one kind as rows of one table, over any number of
+// TableWriter prints objects of one kind as rows of one table, over any number of
 // calls. Columns only grow.
-type tableWriter struct {
+type TableWriter struct {
 	kind    *schema.Kind
-	style   tableStyle
+	style   Style
 	printer printers.ResourcePrinter
 	// far returns the cell of a column for the proxies' progress; nil for no column.
 	far    func(*schema.Object) string
@@ -41,24 +41,24 @@ type tableWriter struct {
 // redirect is a writer whose target can be changed.
 type redirect struct{ io.Writer }
 
-func newTable(w io.Writer, kind *schema.Kind, style tableStyle) *tableWriter {
+func NewTable(w io.Writer, kind *schema.Kind, style Style) *TableWriter {
 	target := &redirect{w}
-	return &tableWriter{kind: kind, style: style, printer: style.printer(kind), target: target, out: printers.GetNewTabWriter(target)}
+	return &TableWriter{kind: kind, style: style, printer: style.printer(kind), target: target, out: printers.GetNewTabWriter(target)}
 }
 
-func (s tableStyle) printer(kind *schema.Kind) printers.ResourcePrinter {
+func (s Style) printer(kind *schema.Kind) printers.ResourcePrinter {
 	return printers.NewTablePrinter(printers.PrintOptions{
-		Wide:          s.wide,
-		NoHeaders:     s.noHeaders,
-		ShowLabels:    s.showLabels,
-		WithNamespace: s.namespaces,
-		WithKind:      s.kinds,
+		Wide:          s.Wide,
+		NoHeaders:     s.NoHeaders,
+		ShowLabels:    s.ShowLabels,
+		WithNamespace: s.Namespaces,
+		WithKind:      s.Kinds,
 		Kind:          gvk.GroupKind{Group: kind.Group, Kind: kind.Kind},
 	})
 }
 
-// stated prints objects with the proxies' progress, if it is known.
-func (t *tableWriter) stated(all []client.ObjectWithStatus) error {
+// PrintStated prints objects with the proxies' progress, if it is known.
+func (t *TableWriter) PrintStated(all []client.ObjectWithStatus) error {
 	objects := make([]*schema.Object, len(all))
 	known := map[schema.Key]string{}
 	for i, one := range all {
@@ -86,14 +86,14 @@ func howFar(o client.ObjectWithStatus) (string, error) {
 	return status.Summary(), nil
 }
 
-// event prints the row of a changed object.
-func (t *tableWriter) event(e store.Event) error {
+// Event prints the row of a changed object.
+func (t *TableWriter) Event(e store.Event) error {
 	return t.print(t.printer, t.row(e.Type, e.Object))
 }
 
-// fit makes the columns wide enough for events of these objects by printing the
+// Fit makes the columns wide enough for events of these objects by printing the
 // objects to a discarding writer.
-func (t *tableWriter) fit(objects []*schema.Object) error {
+func (t *TableWriter) Fit(objects []*schema.Object) error {
 	w := t.target.Writer
 	defer func() { t.target.Writer = w }()
 	t.target.Writer = io.Discard
@@ -106,25 +106,25 @@ func (t *tableWriter) fit(objects []*schema.Object) error {
 	return nil
 }
 
-func (t *tableWriter) row(what store.EventType, o *schema.Object) runtime.Object {
+func (t *TableWriter) row(what store.EventType, o *schema.Object) runtime.Object {
 	table := t.table([]*schema.Object{o})
-	if !t.style.events {
+	if !t.style.Events {
 		return table
 	}
 	return &metav1.WatchEvent{Type: string(what), Object: runtime.RawExtension{Object: table}}
 }
 
-func (t *tableWriter) print(p printers.ResourcePrinter, table runtime.Object) error {
+func (t *TableWriter) print(p printers.ResourcePrinter, table runtime.Object) error {
 	if err := p.PrintObj(table, t.out); err != nil {
 		return err
 	}
 	return t.out.Flush()
 }
 
-func (t *tableWriter) table(objects []*schema.Object) *metav1.Table {
+func (t *TableWriter) table(objects []*schema.Object) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: schema.TableColumns(t.kind)}
 	now, cells := time.Now(), schema.TableCells
-	if t.style.wide {
+	if t.style.Wide {
 		cells = schema.WideTableCells
 	}
 	if t.far != nil {
@@ -143,8 +143,8 @@ func (t *tableWriter) table(objects []*schema.Object) *metav1.Table {
 	return table
 }
 
-// rowFlags are the options for a table's rows besides its columns.
-type rowFlags struct {
-	noHeaders  bool
-	showLabels bool
+// RowOptions are the options for a table's rows besides its columns.
+type RowOptions struct {
+	NoHeaders  bool
+	ShowLabels bool
 }

@@ -11,7 +11,7 @@ import (
 // progressTable prints changes with the proxies' progress, and an additional row when only
 // that progress changes.
 type progressTable struct {
-	*tableWriter
+	*TableWriter
 	known map[schema.Key]progress // the newest state received for each object
 	shown map[schema.Key]progress // what is on the screen
 }
@@ -22,8 +22,8 @@ type progress struct {
 	far      string
 }
 
-func newProgressTable(t *tableWriter) *progressTable {
-	s := &progressTable{tableWriter: t, known: map[schema.Key]progress{}, shown: map[schema.Key]progress{}}
+func NewProgressTable(t *TableWriter) *progressTable {
+	s := &progressTable{TableWriter: t, known: map[schema.Key]progress{}, shown: map[schema.Key]progress{}}
 	t.far = func(o *schema.Object) string { return s.of(o).far }
 	return s
 }
@@ -33,15 +33,15 @@ func (t *progressTable) of(o *schema.Object) progress {
 	known, ok := t.known[o.Key()]
 	switch {
 	case !ok:
-		return progress{o.Revision(), none}
+		return progress{o.Revision(), None}
 	case known.revision != o.Revision():
 		return progress{o.Revision(), schema.ReasonPending}
 	}
 	return known
 }
 
-// event prints the row of a changed object.
-func (t *progressTable) event(e store.Event) error {
+// Event prints the row of a changed object.
+func (t *progressTable) Event(e store.Event) error {
 	key := e.Object.Key()
 	if e.Type == store.Deleted {
 		delete(t.known, key)
@@ -49,27 +49,27 @@ func (t *progressTable) event(e store.Event) error {
 	} else {
 		t.shown[key] = t.of(e.Object)
 	}
-	return t.tableWriter.event(e)
+	return t.TableWriter.Event(e)
 }
 
-// learn records the state of an object. The next event of the object prints it.
-func (t *progressTable) learn(o client.ObjectWithStatus) error {
+// Learn records the state of an object. The next event of the object prints it.
+func (t *progressTable) Learn(o client.ObjectWithStatus) error {
 	far, err := howFar(o)
 	if err != nil || o.Revision() < t.known[o.Key()].revision {
 		return err // Another replica may be behind.
 	}
-	t.known[o.Key()] = progress{o.Revision(), cmp.Or(far, none)}
+	t.known[o.Key()] = progress{o.Revision(), cmp.Or(far, None)}
 	return nil
 }
 
-// status prints the row of an object on the screen if its state has changed.
-func (t *progressTable) status(o client.ObjectWithStatus) error {
-	if err := t.learn(o); err != nil {
+// Status prints the row of an object on the screen if its state has changed.
+func (t *progressTable) Status(o client.ObjectWithStatus) error {
+	if err := t.Learn(o); err != nil {
 		return err
 	}
 	shown, ok := t.shown[o.Key()]
 	if now := t.of(o.Object); !ok || now == shown || now.revision != shown.revision {
 		return nil
 	}
-	return t.event(store.Event{Type: store.Modified, Object: o.Object})
+	return t.Event(store.Event{Type: store.Modified, Object: o.Object})
 }

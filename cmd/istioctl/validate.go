@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-func newValidate(s *session) *cobra.Command {
-	var files fileFlags
+func NewValidateCommand(s *Session) *cobra.Command {
+	var files Files
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE",
 		Short: "Check files without a server",
@@ -23,41 +23,41 @@ and the allowed values. Errors make the command fail; warnings do not.`,
 
   # Check what a template makes
   ./render.sh | istioctl validate -f -`,
-		Args: noFileArgs,
+		Args: NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := files.required(); err != nil {
+		if err := files.Required(); err != nil {
 			return err
 		}
 		return runValidate(cmd.Context(), s, files)
 	}
-	files.add(cmd)
+	files.Add(cmd)
 	return cmd
 }
 
-func runValidate(ctx context.Context, s *session, files fileFlags) error {
-	docs, err := readDocuments(ctx, s, files)
+func runValidate(ctx context.Context, s *Session, files Files) error {
+	docs, err := Documents(ctx, s, files)
 	if err != nil {
 		return err
 	}
-	found, problems, err := checkDocuments(ctx, s, docs)
+	found, problems, err := CheckDocuments(ctx, s, docs)
 	if err != nil {
 		return err
 	}
-	again := repeated(diag.Warning)(found)
+	again := Repeated(diag.Warning)(found)
 	problems = append(problems, again...)
-	found = slices.DeleteFunc(found, func(m manifest) bool {
-		return slices.ContainsFunc(again.Errors(), func(p diag.Problem) bool { return p.Object == m.Key().Ref() && *p.Position == *m.place() })
+	found = slices.DeleteFunc(found, func(m Manifest) bool {
+		return slices.ContainsFunc(again.Errors(), func(p diag.Problem) bool { return p.Object == m.Key().Ref() && *p.Position == *m.Place() })
 	})
-	s.showProblems(problems)
+	s.ShowProblems(problems)
 	for _, m := range found {
-		fmt.Fprintf(s.Stdout, "%s valid%s\n", label(m.Object), where(m.Object))
+		fmt.Fprintf(s.Stdout, "%s valid%s\n", Label(m.Object), Where(m.Object))
 	}
 	if n := len(problems.Errors()); n > 0 {
-		return fmt.Errorf("%s, %s", count(n, "error"), count(len(found), "valid object"))
+		return fmt.Errorf("%s, %s", Count(n, "error"), Count(len(found), "valid object"))
 	}
 	if len(found) == 0 {
-		return files.noObjects()
+		return files.NoObjects()
 	}
 	return nil
 }

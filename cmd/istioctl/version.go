@@ -14,7 +14,7 @@ type versionFlags struct {
 	output string
 }
 
-func newVersion(s *session) *cobra.Command {
+func newVersion(s *Session) *cobra.Command {
 	var flags versionFlags
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -25,15 +25,15 @@ func newVersion(s *session) *cobra.Command {
 
   # Without asking the server
   istioctl version --client`,
-		Args: positional(cobra.NoArgs),
+		Args: Args(cobra.NoArgs),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return runVersion(cmd.Context(), s, flags)
 	}
-	formats := []string{formatYAML, formatJSON}
-	addOutput(cmd, &flags.output, formats)
+	formats := []string{YAML, JSON}
+	AddFlag(cmd, &flags.output, formats)
 	cmd.Flags().BoolVar(&flags.client, "client", false, "do not ask the server")
-	cmd.PreRunE = func(*cobra.Command, []string) error { return checkOutput(flags.output, formats) }
+	cmd.PreRunE = func(*cobra.Command, []string) error { return CheckOutput(flags.output, formats) }
 	return cmd
 }
 
@@ -51,16 +51,16 @@ func clientVersion(version string) apiversion.Info {
 	}
 }
 
-func runVersion(ctx context.Context, s *session, flags versionFlags) error {
+func runVersion(ctx context.Context, s *Session, flags versionFlags) error {
 	both := versions{Client: clientVersion(s.Version)}
 	var failure error
 	if !flags.client {
-		c, err := s.connect(s.warn)
+		c, err := s.Connect(s.Warn)
 		if err != nil {
 			return err
 		}
 		if both.Server, err = c.ServerVersion(ctx); err != nil {
-			failure = s.fail(ctx, err)
+			failure = s.Fail(ctx, err)
 		}
 	}
 	text, err := both.format(flags.output)
@@ -73,7 +73,7 @@ func runVersion(ctx context.Context, s *session, flags versionFlags) error {
 
 func (v versions) format(output string) (string, error) {
 	if output != "" {
-		return encode(output, v)
+		return Encode(output, v)
 	}
 	text := versionLine("Client", v.Client)
 	if v.Server != nil {

@@ -41,7 +41,7 @@ const (
 	missingTimeout = 5 * time.Second
 )
 
-func newWait(s *session) *cobra.Command {
+func NewWait(s *Session) *cobra.Command {
 	var goal string
 	var timeout time.Duration
 	cmd := &cobra.Command{
@@ -70,8 +70,8 @@ the proxies or references that are missing. The exit code is 1 in all of these c
 
   # Two objects, for at most ten seconds
   istioctl wait --for=programmed vs/reviews dr/reviews --timeout 10s`,
-		Args:              taught(cobra.MinimumNArgs(1), "say which object: istioctl wait --for=programmed KIND NAME"),
-		ValidArgsFunction: completeNames(s),
+		Args:              ArgsOr(cobra.MinimumNArgs(1), "say which object: istioctl wait --for=programmed KIND NAME"),
+		ValidArgsFunction: CompleteNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return runWait(cmd.Context(), s, goal, timeout, args)
@@ -83,42 +83,42 @@ the proxies or references that are missing. The exit code is 1 in all of these c
 	return cmd
 }
 
-func runWait(ctx context.Context, s *session, goal string, timeout time.Duration, args []string) error {
+func runWait(ctx context.Context, s *Session, goal string, timeout time.Duration, args []string) error {
 	meant, ok := waitGoals[strings.TrimPrefix(strings.ToLower(goal), "condition=")] // As in kubectl.
 	switch {
 	case !ok:
-		return usagef("--for=%s: want programmed, accepted or resolvedrefs", goal)
+		return Usagef("--for=%s: want programmed, accepted or resolvedrefs", goal)
 	case timeout <= 0:
-		return usagef("--timeout %s: must be more than 0", timeout)
+		return Usagef("--timeout %s: must be more than 0", timeout)
 	}
-	sel, err := parseSelection(args)
+	sel, err := Parse(args)
 	if err != nil {
 		return err
 	}
-	if len(sel.targets) == 0 {
-		return usagef("say which object: istioctl wait --for=%s %s NAME", goal, args[0])
+	if len(sel.Targets) == 0 {
+		return Usagef("say which object: istioctl wait --for=%s %s NAME", goal, args[0])
 	}
-	c, err := s.connect(s.warn)
+	c, err := s.Connect(s.Warn)
 	if err != nil {
 		return err
 	}
-	w := waiting{session: s, client: c, goal: meant, timeout: timeout, out: s.Stdout, unresolved: s.warn}
-	for _, t := range sel.targets {
-		w.keys = append(w.keys, t.in(s.namespace))
+	w := waiting{Session: s, client: c, goal: meant, timeout: timeout, out: s.Stdout, unresolved: s.Warn}
+	for _, t := range sel.Targets {
+		w.keys = append(w.keys, t.In(s.Namespace))
 	}
 	return w.run(ctx)
 }
 
-// waitFor waits until the proxies run the written objects. Its messages stay out of
+// Programmed waits until the proxies run the written objects. Its messages stay out of
 // output for programs.
-func waitFor(ctx context.Context, s *session, c *client.Client, keys []schema.Key) error {
-	w := waiting{session: s, client: c, goal: waitProgrammed, timeout: cmp.Or(s.timeout, waitTimeout), out: s.Stderr, unresolved: func(string) {}, keys: keys}
+func Programmed(ctx context.Context, s *Session, c *client.Client, keys []schema.Key) error {
+	w := waiting{Session: s, client: c, goal: waitProgrammed, timeout: cmp.Or(s.Timeout, waitTimeout), out: s.Stderr, unresolved: func(string) {}, keys: keys}
 	return w.run(ctx)
 }
 
 // waiting is a wait until some objects have a condition.
 type waiting struct {
-	*session
+	*Session
 	client  *client.Client
 	goal    waitGoal
 	timeout time.Duration
@@ -159,9 +159,9 @@ func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 		case errors.Is(err, store.ErrNotFound) && last.Object != nil:
 			return fmt.Errorf("%s was deleted meanwhile", name)
 		case errors.Is(err, store.ErrNotFound):
-			return fmt.Errorf("%s not found in namespace %s%s", name, key.Namespace, misread(key.Name))
+			return fmt.Errorf("%s not found in namespace %s%s", name, key.Namespace, Misread(key.Name))
 		case err != nil && last.Object == nil && timed.Err() == nil:
-			return w.fail(ctx, err)
+			return w.Fail(ctx, err)
 		case err != nil:
 			w.absence.amiss = true
 		default:
@@ -197,7 +197,7 @@ func (w *waiting) judge(name string, o client.ObjectWithStatus) (done bool, err 
 		if c.Status == metav1.ConditionTrue { // An older server reports it this way.
 			c = status.Condition(schema.ConditionAccepted)
 		}
-		return true, fmt.Errorf("%s is not %s: %s", name, w.goal.word, oneLine(c.Message))
+		return true, fmt.Errorf("%s is not %s: %s", name, w.goal.word, OneLine(c.Message))
 	case c.Status != metav1.ConditionTrue:
 		return false, nil
 	case c.Type != schema.ConditionProgrammed:
@@ -210,7 +210,7 @@ func (w *waiting) judge(name string, o client.ObjectWithStatus) (done bool, err 
 		fmt.Fprintf(w.out, "%s programmed: %d of %d proxies run it\n", name, status.Programmed.Running, status.Programmed.Proxies)
 	}
 	if refs := status.Condition(schema.ConditionResolved); refs.Status == metav1.ConditionFalse {
-		w.unresolved(fmt.Sprintf("%s names what is not there: %s", name, oneLine(refs.Message)))
+		w.unresolved(fmt.Sprintf("%s names what is not there: %s", name, OneLine(refs.Message)))
 	}
 	return true, nil
 }
@@ -226,25 +226,25 @@ func isUnhonoured(status *schema.Status) bool {
 // reason why the server no longer answers.
 func (w *waiting) late(ctx context.Context, name string, last client.ObjectWithStatus, silence error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
-		return w.fail(ctx, ctx.Err())
+		return w.Fail(ctx, ctx.Err())
 	}
 	// The time may be that of the whole command. Ask for the missing proxies anyway.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), missingTimeout)
 	defer cancel()
 	if last.Object == nil {
-		return fmt.Errorf("no answer from %s after --timeout %s", w.server, w.timeout)
+		return fmt.Errorf("no answer from %s after --timeout %s", w.Server, w.timeout)
 	}
 	text := fmt.Sprintf("%s is not %s after --timeout %s", name, w.goal.word, w.timeout)
 	if status, err := last.Status(); err == nil && status != nil {
 		if c := status.Condition(w.goal.condition); c.Message != "" {
-			text += ": " + oneLine(c.Message)
+			text += ": " + OneLine(c.Message)
 		}
 	}
 	if n := w.absence.missing; n > 0 && w.goal == waitProgrammed {
 		text += fmt.Sprintf("; of those that were connected before, %d may still come back", n)
 	}
 	if silence != nil {
-		return fmt.Errorf("%s (as it was told last: there was no answer since then: %s)", text, w.explain(ctx, silence))
+		return fmt.Errorf("%s (as it was told last: there was no answer since then: %s)", text, w.Explain(ctx, silence))
 	}
 	if w.goal == waitProgrammed {
 		for _, line := range w.missing(ctx, last) {
@@ -258,7 +258,7 @@ func (w *waiting) late(ctx context.Context, name string, last client.ObjectWithS
 func (w *waiting) missing(ctx context.Context, o client.ObjectWithStatus) []string {
 	all, err := w.client.ProxiesOf(ctx, o.Key())
 	if err != nil {
-		return []string{"which proxies are missing is not known: " + w.explain(ctx, err)}
+		return []string{"which proxies are missing is not known: " + w.Explain(ctx, err)}
 	}
 	all = slices.DeleteFunc(all, func(p client.Proxy) bool { return p.Revision >= o.Revision() })
 	var lines []string
@@ -266,7 +266,7 @@ func (w *waiting) missing(ctx context.Context, o client.ObjectWithStatus) []stri
 		if i == mostMissing {
 			return append(lines, fmt.Sprintf("… and %d more", len(all)-i))
 		}
-		lines = append(lines, p.Node+" "+doing(p))
+		lines = append(lines, p.Node+" "+Doing(p))
 	}
 	return lines
 }

@@ -40,11 +40,11 @@ func TestWaitOverRestart(t *testing.T) {
 	t.Cleanup(api.Close)
 	run := func(input string, args ...string) (int, string) {
 		var out bytes.Buffer
-		c := &CLI{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
-		return runProgram(ctx, c, args), out.String()
+		c := &Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
+		return RunProgram(ctx, c, args), out.String()
 	}
 	do := func(input string, args ...string) {
-		if code, out := run(input, args...); code != exitDone {
+		if code, out := run(input, args...); code != ExitDone {
 			t.Fatal(out)
 		}
 	}
@@ -67,7 +67,7 @@ func TestWaitOverRestart(t *testing.T) {
 	both(rule("split", "v2"))
 	waits = true
 	code, out := run("", "wait", "rr", "split")
-	if want := "routerule/split is not programmed"; code == exitDone || !strings.Contains(out, want) {
+	if want := "routerule/split is not programmed"; code == ExitDone || !strings.Contains(out, want) {
 		t.Errorf("exit %d, no %q in: %s", code, want, out)
 	}
 	if want := "of those that were connected before, 1 may still come back"; !strings.Contains(out, want) {

@@ -15,16 +15,16 @@ import (
 
 type watchFlags struct {
 	output        string
-	selector      selectorFlags
+	selector      SelectorFlags
 	allNamespaces bool
 	// plain leaves the type of a change out of tables, as get does.
 	plain bool
-	rows  rowFlags
-	chunk chunkSize
+	rows  RowOptions
+	chunk ChunkSize
 }
 
-func newWatch(s *session) *cobra.Command {
-	flags := watchFlags{chunk: pageSize}
+func NewWatchCommand(s *Session) *cobra.Command {
+	flags := watchFlags{chunk: PageSize}
 	cmd := &cobra.Command{
 		Use:   "watch (KIND [NAME] | KIND/NAME)",
 		Short: "Follow the objects of a kind as they change",
@@ -39,31 +39,31 @@ its progress changes.`,
 
   # Follow one, for a program: one JSON document a change
   istioctl watch routerule reviews -o json`,
-		Args:              taught(cobra.MaximumNArgs(2), "watch one kind, or one object, at a time"),
-		ValidArgsFunction: completeNames(s),
+		Args:              ArgsOr(cobra.MaximumNArgs(2), "watch one kind, or one object, at a time"),
+		ValidArgsFunction: CompleteNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return runWatch(cmd.Context(), s, flags, args)
 	}
-	addOutput(cmd, &flags.output, readFormats)
-	addSelection(cmd, &flags.selector, &flags.allNamespaces)
+	AddFlag(cmd, &flags.output, ReadFormats)
+	AddFlags(cmd, &flags.selector, &flags.allNamespaces)
 	return cmd
 }
 
-func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) error {
+func runWatch(ctx context.Context, s *Session, flags watchFlags, args []string) error {
 	scope, by, err := watchScope(s, flags, args)
 	if err != nil {
 		return err
 	}
-	c, err := s.connect(s.warn)
+	c, err := s.Connect(s.Warn)
 	if err != nil {
 		return err
 	}
 	// The first list shows whether there is a server at all. Later failures are
 	// retried.
-	stated, err := listAll(ctx, s, c, client.InScope(scope), flags.chunk)
+	stated, err := ListAll(ctx, s, c, client.InScope(scope), flags.chunk)
 	if err != nil {
-		return s.fail(ctx, err)
+		return s.Fail(ctx, err)
 	}
 	first := stated.Objects()
 	if err := checkWatched(s, flags, scope, first.Items); err != nil {
@@ -74,7 +74,7 @@ func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) 
 		return err
 	}
 	f := follower{
-		source: newConnection(s, &narrowed{c, scope, first}), selector: by, display: show,
+		source: NewLink(s, &narrowed{c, scope, first}), selector: by, display: show,
 		statuses: func(ctx context.Context, tell func(client.ObjectWithStatus)) error {
 			return c.FollowStatuses(ctx, scope, tell)
 		},
@@ -84,7 +84,7 @@ func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) 
 
 // checkWatched reports that a single watched object does not exist. Then a get with a
 // watch fails, as a get does; a watch waits for the object.
-func checkWatched(s *session, flags watchFlags, scope store.Scope, first []*schema.Object) error {
+func checkWatched(s *Session, flags watchFlags, scope store.Scope, first []*schema.Object) error {
 	switch {
 	case scope.Name == "" || len(first) > 0:
 		return nil
@@ -95,20 +95,20 @@ func checkWatched(s *session, flags watchFlags, scope store.Scope, first []*sche
 	return nil
 }
 
-func watchScope(s *session, flags watchFlags, args []string) (store.Scope, selector, error) {
+func watchScope(s *Session, flags watchFlags, args []string) (store.Scope, Selector, error) {
 	if len(args) == 0 {
-		return store.Scope{}, selector{}, usagef("say which kind: %s", strings.Join(kindNames(), ", "))
+		return store.Scope{}, Selector{}, Usagef("say which kind: %s", strings.Join(KindNames(), ", "))
 	}
 	q, err := newQuery(s, flags.output, flags.selector, flags.allNamespaces, args)
 	switch {
 	case err != nil:
-		return store.Scope{}, selector{}, err
-	case len(q.kinds) != 1 || len(q.targets) > 1:
-		return store.Scope{}, selector{}, usagef("watch one kind, or one object, at a time")
+		return store.Scope{}, Selector{}, err
+	case len(q.Kinds) != 1 || len(q.Targets) > 1:
+		return store.Scope{}, Selector{}, Usagef("watch one kind, or one object, at a time")
 	}
-	scope := store.Scope{Kind: q.kinds[0], Namespace: q.namespace}
-	if len(q.targets) == 1 {
-		scope.Name = q.targets[0].name
+	scope := store.Scope{Kind: q.Kinds[0], Namespace: q.namespace}
+	if len(q.Targets) == 1 {
+		scope.Name = q.Targets[0].Name
 	}
 	return scope, q.selected, nil
 }
@@ -121,32 +121,32 @@ type display struct {
 
 // newDisplay returns a display in the requested format. Tables are laid out for the
 // first list of objects.
-func newDisplay(s *session, flags watchFlags, scope store.Scope, first *client.ListWithStatus) (display, error) {
-	if !isTable(flags.output) {
-		p, err := objectPrinter(flags.output)
-		return display{event: func(e store.Event) error { return printEvent(s.Stdout, flags.output, p, e) }}, err
+func newDisplay(s *Session, flags watchFlags, scope store.Scope, first *client.ListWithStatus) (display, error) {
+	if !IsTable(flags.output) {
+		p, err := ObjectPrinter(flags.output)
+		return display{event: func(e store.Event) error { return PrintEvent(s.Stdout, flags.output, p, e) }}, err
 	}
-	style := tableStyle{
-		wide: flags.output == formatWide, namespaces: scope.Namespace == "", events: !flags.plain,
-		rowFlags: flags.rows,
+	style := Style{
+		Wide: flags.output == Wide, Namespaces: scope.Namespace == "", Events: !flags.plain,
+		RowOptions: flags.rows,
 	}
-	table := newTable(s.Stdout, scope.Kind, style)
-	if !style.wide {
-		return display{event: table.event}, table.fit(first.Objects().Items)
+	table := NewTable(s.Stdout, scope.Kind, style)
+	if !style.Wide {
+		return display{event: table.Event}, table.Fit(first.Objects().Items)
 	}
-	wide := newProgressTable(table)
+	wide := NewProgressTable(table)
 	for _, o := range first.Items {
-		if err := wide.learn(o); err != nil {
+		if err := wide.Learn(o); err != nil {
 			return display{}, err
 		}
 	}
-	return display{wide.event, wide.status}, table.fit(first.Objects().Items)
+	return display{wide.Event, wide.Status}, table.Fit(first.Objects().Items)
 }
 
 // selected turns the changes of a cache into the events that are visible through a
 // selector.
-func selected(by selector, tell func(store.Event)) cache.Handler {
-	in := by.matches
+func selected(by Selector, tell func(store.Event)) cache.Handler {
+	in := by.Matches
 	return cache.Handler{
 		Add: func(o *schema.Object) {
 			if in(o) {

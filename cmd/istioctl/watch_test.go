@@ -76,8 +76,8 @@ func (s *screen) waitFor(t *testing.T, line string) {
 func run(t *testing.T, url, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	c := &CLI{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: env(url)}
-	code = runProgram(t.Context(), c, args)
+	c := &Program{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: env(url)}
+	code = RunProgram(t.Context(), c, args)
 	return out.String(), errs.String(), code
 }
 
@@ -93,7 +93,7 @@ func env(url string) func(string) string {
 func apply1(t *testing.T, url, text string, flags ...string) (stdout string) {
 	t.Helper()
 	stdout, stderr, code := run(t, url, text, append([]string{"apply", "-f", "-"}, flags...)...)
-	if code != exitDone {
+	if code != ExitDone {
 		t.Fatalf("apply: exit %d: %s", code, stderr)
 	}
 	return stdout
@@ -112,8 +112,8 @@ func watchBoth(t *testing.T, url string, args ...string) (out, errs *screen, int
 	out, errs = newScreen(), newScreen()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
-	c := &CLI{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Getenv: env(url)}
-	go func() { done <- runProgram(ctx, c, args) }()
+	c := &Program{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Getenv: env(url)}
+	go func() { done <- RunProgram(ctx, c, args) }()
 	return out, errs, func() int {
 		cancel()
 		return <-done
@@ -144,11 +144,11 @@ func TestWatchShowsEveryChangeOnce(t *testing.T) {
 	out, interrupt := watch(t, server.url(), "watch", "routerules")
 	out.wait(t, 3) // The header and both rules.
 	apply1(t, server.url(), rule("a", "v2"))
-	if _, stderr, code := run(t, server.url(), "", "delete", "rr", "b"); code != exitDone {
+	if _, stderr, code := run(t, server.url(), "", "delete", "rr", "b"); code != ExitDone {
 		t.Fatal(stderr)
 	}
 	out.wait(t, 5)
-	if code := interrupt(); code != exitDone {
+	if code := interrupt(); code != ExitDone {
 		t.Errorf("interrupted watch: exit %d", code)
 	}
 	want := []string{"ADDED a", "ADDED b", "MODIFIED a", "DELETED b"}
@@ -172,7 +172,7 @@ func TestWatchOnASlowScreen(t *testing.T) {
 	_, stderr, code := run(t, server.url(), "", "delete", "rr", "b")
 	apply1(t, server.url(), rule("c", "v1"))
 	out.mu.Unlock()
-	if code != exitDone {
+	if code != ExitDone {
 		t.Fatal(stderr)
 	}
 	want := []string{"ADDED a", "ADDED b", "MODIFIED a", "MODIFIED a", "MODIFIED a", "DELETED b", "ADDED c"}
@@ -245,7 +245,7 @@ func TestWatchWaitsForWhatIsNotThereYet(t *testing.T) {
 		t.Errorf("stderr %q, want %q", errs, want)
 	}
 	_, stderr, code := run(t, server.url(), "", "get", "rr", "never", "-w")
-	if want := "error: routerule/never not found in namespace default\n"; code != exitFailed || stderr != want {
+	if want := "error: routerule/never not found in namespace default\n"; code != ExitFailed || stderr != want {
 		t.Errorf("get -w: exit %d: %q, want %q", code, stderr, want)
 	}
 }
@@ -284,7 +284,7 @@ func TestWatchWideShowsHowFar(t *testing.T) {
 			t.Cleanup(api.Close)
 			apply1(t, api.URL, simulated.Reviews)
 			apply1(t, api.URL, rule("a-long-name", "v1"))
-			if _, stderr, code := run(t, api.URL, "", "wait", "rr", "a-long-name"); code != exitDone {
+			if _, stderr, code := run(t, api.URL, "", "wait", "rr", "a-long-name"); code != ExitDone {
 				t.Fatal(stderr)
 			}
 			out, interrupt := watch(t, api.URL, append(tc.verb, "-o", "wide")...)
@@ -350,7 +350,7 @@ func TestProxyStatusGoesOn(t *testing.T) {
 	for !strings.Contains(out.String(), second.Node) {
 		out.wait(t, strings.Count(out.String(), "\n")+1)
 	}
-	if code := interrupt(); code != exitDone {
+	if code := interrupt(); code != ExitDone {
 		t.Errorf("exit %d", code)
 	}
 	want := regexp.MustCompile(`^connection to ` + api.URL + ` lost, retrying: .+\nconnected again\n$`)

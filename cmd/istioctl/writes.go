@@ -10,94 +10,94 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// writeOptions are the flags of every verb that changes objects.
-type writeOptions struct {
-	output string
-	dryRun string
+// Options are the flags of every verb that changes objects.
+type Options struct {
+	Output string
+	DryRun string
 }
 
-// connect makes the client for the changes.
-func (o writeOptions) connect(s *session, warn func(string)) (*client.Client, error) {
-	return s.connectWith(client.Options{Warn: warn, DryRun: o.dryRun == dryRunServer})
+// Connect makes the client for the changes.
+func (o Options) Connect(s *Session, warn func(string)) (*client.Client, error) {
+	return s.ConnectWith(client.Options{Warn: warn, DryRun: o.DryRun == DryRunServer})
 }
 
-// outcome is the result for one object, in one word.
-type outcome string
+// Outcome is the result for one object, in one word.
+type Outcome string
 
 const (
-	created   outcome = "created"
-	replaced  outcome = "replaced"
-	unchanged outcome = "unchanged"
-	checked   outcome = "checked" // only the server knows what an apply would do
-	deleted   outcome = "deleted"
-	deleting  outcome = "marked for deletion: it stays until its finalizers are gone"
-	absent    outcome = "not found"
-	failed    outcome = "failed"
-	notSent   outcome = "not sent"
+	Created   Outcome = "created"
+	Replaced  Outcome = "replaced"
+	Unchanged Outcome = "unchanged"
+	Checked   Outcome = "checked" // only the server knows what an apply would do
+	Deleted   Outcome = "deleted"
+	Deleting  Outcome = "marked for deletion: it stays until its finalizers are gone"
+	Absent    Outcome = "not found"
+	Failed    Outcome = "failed"
+	notSent   Outcome = "not sent"
 )
 
-// step handles one object of a command that changes many.
-type step struct {
-	// object is the object as known beforehand. A delete needs only its name.
-	object *schema.Object
-	// do sends the one or few requests of the step.
-	do func(context.Context) (*schema.Object, outcome, error)
-	// promise is the outcome that a dry run shows.
-	promise outcome
+// Step handles one object of a command that changes many.
+type Step struct {
+	// Object is the object as known beforehand. A delete needs only its name.
+	Object *schema.Object
+	// Do sends the one or few requests of the step.
+	Do func(context.Context) (*schema.Object, Outcome, error)
+	// Promise is the outcome that a dry run shows.
+	Promise Outcome
 }
 
-// perform does the steps in order, reports each, and sums up. A failed step does not
+// Perform does the steps in order, reports each, and sums up. A failed step does not
 // stop the next one, unless the server cannot be reached.
-func perform(ctx context.Context, s *session, flags writeOptions, steps []step) error {
-	r, err := newReport(s, flags, len(steps))
+func Perform(ctx context.Context, s *Session, flags Options, steps []Step) error {
+	r, err := NewReport(s, flags, len(steps))
 	if err != nil {
 		return err
 	}
 	for i, step := range steps {
-		r.progress(i)
+		r.Progress(i)
 		if lost := r.take(ctx, step); lost {
 			r.abandon(steps[i+1:])
 			break
 		}
 	}
-	return r.finish()
+	return r.Finish()
 }
 
-// newReport returns an empty report about a number of objects.
-func newReport(s *session, flags writeOptions, total int) (r *report, err error) {
-	r = &report{session: s, total: total, counts: map[outcome]int{}, dryRun: flags.dryRun}
-	if flags.output != "" {
-		r.printer, err = objectPrinter(flags.output)
+// NewReport returns an empty report about a number of objects.
+func NewReport(s *Session, flags Options, total int) (r *Report, err error) {
+	r = &Report{session: s, Total: total, counts: map[Outcome]int{}, dryRun: flags.DryRun}
+	if flags.Output != "" {
+		r.printer, err = ObjectPrinter(flags.Output)
 	}
 	return r, err
 }
 
-func (r *report) take(ctx context.Context, st step) (lost bool) {
-	if r.dryRun == dryRunClient {
-		r.done(st.object, st.promise)
+func (r *Report) take(ctx context.Context, st Step) (lost bool) {
+	if r.dryRun == DryRunClient {
+		r.Done(st.Object, st.Promise)
 		return false
 	}
-	o, what, err := st.do(ctx)
+	o, what, err := st.Do(ctx)
 	if err != nil {
-		r.failure(st.object, r.session.explain(ctx, err)+st.doubt(err))
+		r.Failure(st.Object, r.session.Explain(ctx, err)+st.doubt(err))
 		return ctx.Err() != nil || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown)
 	}
-	r.done(o, what)
+	r.Done(o, what)
 	return false
 }
 
 // doubt says what to do if it is not known whether a step was done.
-func (st step) doubt(err error) string {
-	done, advice := st.promise, "run 'istioctl apply' to be sure"
+func (st Step) doubt(err error) string {
+	done, advice := st.Promise, "run 'istioctl apply' to be sure"
 	switch {
 	case !errors.Is(err, store.ErrOutcomeUnknown):
 		return ""
-	case st.promise == deleted:
+	case st.Promise == Deleted:
 		advice = "run it again with --ignore-not-found"
-	case st.promise == checked:
+	case st.Promise == Checked:
 		done = "applied" // A write got no answer. The word checked describes no write.
 	}
-	o := st.object
+	o := st.Object
 	look := fmt.Sprintf("'istioctl get %s %s -n %s'", o.Kind.Singular, o.Meta.Name, o.Meta.Namespace)
 	return fmt.Sprintf("; it may or may not be %s: look with %s, or %s", done, look, advice)
 }

@@ -20,7 +20,7 @@ import (
 type yamlPrinter struct{ printed int }
 
 func (p *yamlPrinter) PrintObj(o runtime.Object, w io.Writer) error {
-	text, err := marshalYAML(o)
+	text, err := MarshalYAML(o)
 	if err != nil {
 		return err
 	}
@@ -31,18 +31,18 @@ func (p *yamlPrinter) PrintObj(o runtime.Object, w io.Writer) error {
 	return err
 }
 
-// marshalYAML returns a value as YAML, by way of its JSON.
-func marshalYAML(v any) ([]byte, error) {
+// MarshalYAML returns a value as YAML, by way of its JSON.
+func MarshalYAML(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	return toYAML(text)
+	return ToYAML(text)
 }
 
-// toYAML converts JSON to YAML. It escapes characters that YAML does not allow or that a
+// ToYAML converts JSON to YAML. It escapes characters that YAML does not allow or that a
 // terminal must not show.
-func toYAML(text []byte) ([]byte, error) {
+func ToYAML(text []byte) ([]byte, error) {
 	mark := newQuoteMark(text)
 	text, err := yaml.JSONToYAML(mark.put(text))
 	if err != nil {
