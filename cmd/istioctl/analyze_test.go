@@ -7,6 +7,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 )
 
 // TestAnalyzeTellsWhatIsLeftOut: an answer that is not all of it does not look as if
@@ -28,8 +31,8 @@ func TestAnalyzeTellsWhatIsLeftOut(t *testing.T) {
 		"--live -f -": "4 more configurations",
 	} {
 		var out, errs bytes.Buffer
-		c := &Program{Stdin: strings.NewReader(analyzedRule), Stdout: &out, Stderr: &errs, Getenv: env(api.URL)}
-		if code := RunProgram(t.Context(), c, append([]string{"analyze", "--v1"}, strings.Fields(more)...)); code != ExitDone {
+		c := &cli.Program{Stdin: strings.NewReader(analyzedRule), Stdout: &out, Stderr: &errs, Getenv: env(api.URL)}
+		if code := root.Run(t.Context(), c, append([]string{"analyze", "--v1"}, strings.Fields(more)...)); code != cli.ExitDone {
 			t.Errorf("%q: exit %d", more, code)
 		}
 		want = "Warning: not looked at for what the v1 API loses: " + want + "\nNo problems found at revision 7.\n"

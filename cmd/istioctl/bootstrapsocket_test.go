@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 )
 
 // TestBootstrapFindsTheSocket: an Envoy asks over the socket of the server that it is
@@ -83,7 +84,7 @@ func TestBootstrapFindsTheSocket(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			told = c.told
 			stdout, stderr, code := run(t, api.URL, "", append([]string{"bootstrap", "sidecar~10.0.0.1~a~b"}, c.args...)...)
-			if code != ExitDone {
+			if code != cli.ExitDone {
 				t.Fatalf("exit %d: %s", code, stderr)
 			}
 			if _, path, _ := strings.Cut(stdout, "path: "); strings.SplitN(path, "\n", 2)[0] != c.want {

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 )
 
 // fullDisk takes nothing.
@@ -17,8 +20,8 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	server := startServer(t)
 	for _, args := range [][]string{{"create", "-f", "-"}, {"get", "rr"}, {"version"}} {
 		var errs bytes.Buffer
-		c := &Program{Stdin: strings.NewReader(rule("a", "v1")), Stdout: fullDisk{}, Stderr: &errs, Getenv: env(server.url())}
-		if code := RunProgram(t.Context(), c, args); code != ExitFailed || !strings.Contains(errs.String(), "no space left") {
+		c := &cli.Program{Stdin: strings.NewReader(rule("a", "v1")), Stdout: fullDisk{}, Stderr: &errs, Getenv: env(server.url())}
+		if code := root.Run(t.Context(), c, args); code != cli.ExitFailed || !strings.Contains(errs.String(), "no space left") {
 			t.Errorf("%v: exit %d: %s", args, code, &errs)
 		}
 	}
@@ -30,8 +33,8 @@ func TestInterrupted(t *testing.T) {
 	interrupt()
 	for _, args := range [][]string{{"create", "-f", "-"}, {"get", "rr"}} {
 		var errs bytes.Buffer
-		c := &Program{Stdin: strings.NewReader(rule("a", "v1")), Stdout: &errs, Stderr: &errs, Getenv: env(server.url())}
-		if code := RunProgram(ctx, c, args); code != ExitInterrupted || !strings.Contains(errs.String(), "interrupted") {
+		c := &cli.Program{Stdin: strings.NewReader(rule("a", "v1")), Stdout: &errs, Stderr: &errs, Getenv: env(server.url())}
+		if code := root.Run(ctx, c, args); code != cli.ExitInterrupted || !strings.Contains(errs.String(), "interrupted") {
 			t.Errorf("%v: exit %d: %s", args, code, &errs)
 		}
 	}

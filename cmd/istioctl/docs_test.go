@@ -12,13 +12,15 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/internal/golden"
 )
 
 const docsDir = "../../docs/cli"
 
 func commands() []*cobra.Command {
-	root := NewRoot(&Program{Version: version, Stdin: bytes.NewReader(nil), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }})
+	root := root.New(&cli.Program{Version: version, Stdin: bytes.NewReader(nil), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }})
 	return append([]*cobra.Command{root}, root.Commands()...)
 }
 

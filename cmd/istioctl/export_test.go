@@ -15,6 +15,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/internal/meshgen"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
@@ -111,8 +113,8 @@ func runOn(t *rapid.T, s store.Interface, args ...string) {
 	srv := httptest.NewServer(newServer(s).Handler())
 	defer srv.Close()
 	var out, errs bytes.Buffer
-	c := &Program{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: env(srv.URL)}
-	if code := RunProgram(t.Context(), c, args); code != ExitDone {
+	c := &cli.Program{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: env(srv.URL)}
+	if code := root.Run(t.Context(), c, args); code != cli.ExitDone {
 		t.Fatalf("istioctl %s: exit %d\n%s%s", strings.Join(args, " "), code, &errs, &out)
 	}
 }
@@ -120,7 +122,7 @@ func runOn(t *rapid.T, s store.Interface, args ...string) {
 // TestExportIsOneState: what is written between two pages is in none of them.
 func TestExportIsOneState(t *testing.T) {
 	server := startServer(t)
-	apply1(t, server.url(), manyRules(PageSize+1))
+	apply1(t, server.url(), manyRules(cli.PageSize+1))
 	pages := 0
 	handler := newServer(server.store).Handler()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -132,14 +134,14 @@ func TestExportIsOneState(t *testing.T) {
 	}))
 	defer front.Close()
 	var out, errs bytes.Buffer
-	c := &Program{Stdout: &out, Stderr: &errs, Getenv: env(front.URL), StderrIsTerminal: true}
-	if code := RunProgram(t.Context(), c, []string{"export"}); code != ExitDone {
+	c := &cli.Program{Stdout: &out, Stderr: &errs, Getenv: env(front.URL), StderrIsTerminal: true}
+	if code := root.Run(t.Context(), c, []string{"export"}); code != cli.ExitDone {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
-	if n := strings.Count(out.String(), "kind: RouteRule"); pages == 0 || n != PageSize+1 || strings.Contains(out.String(), "name: z1") {
+	if n := strings.Count(out.String(), "kind: RouteRule"); pages == 0 || n != cli.PageSize+1 || strings.Contains(out.String(), "name: z1") {
 		t.Errorf("%d objects in %d further pages", n, pages)
 	}
-	if !strings.Contains(errs.String(), fmt.Sprintf("\r\033[K%d objects", PageSize)) {
+	if !strings.Contains(errs.String(), fmt.Sprintf("\r\033[K%d objects", cli.PageSize)) {
 		t.Errorf("no progress in %q", &errs)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 )
 
 // TestExportStaysInItsFolder: whatever a server calls its objects, and wherever links in
@@ -64,7 +66,7 @@ func TestExportStaysInItsFolder(t *testing.T) {
 				}
 			}
 			stdout, stderr, code := run(t, api.URL, "", "export", "-A", "-o", folder+"/")
-			if (code == ExitDone) != (c.fails == "") || !strings.Contains(stderr, c.fails) {
+			if (code == cli.ExitDone) != (c.fails == "") || !strings.Contains(stderr, c.fails) {
 				t.Errorf("exit %d: %s%s", code, stdout, stderr)
 			}
 			if got := filesIn(t, dir, "mesh"); got != "outside/keep.yaml=mine outside/routerules/keep.yaml=mine" {
@@ -93,7 +95,7 @@ func TestExportFolderHasPipes(t *testing.T) {
 			t.Fatal(err)
 		}
 		stdout, stderr, code := run(t, api.URL, "", "export", "-A", "-o", folder)
-		if (code == ExitDone) != (fails == "") || !strings.Contains(stderr, fails) {
+		if (code == cli.ExitDone) != (fails == "") || !strings.Contains(stderr, fails) {
 			t.Errorf("exit %d: %s%s", code, stdout, stderr)
 		}
 		if info, err := os.Lstat(pipe); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {

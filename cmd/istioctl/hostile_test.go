@@ -15,6 +15,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
@@ -123,7 +125,7 @@ func hostileMesh(t *testing.T) http.Handler {
 	apply1(t, api.URL, hostileObjects)
 	for refused := false; !refused; {
 		text, stderr, code := run(t, api.URL, "", "proxy-status", "-o", "wide")
-		if code != ExitDone || t.Context().Err() != nil {
+		if code != cli.ExitDone || t.Context().Err() != nil {
 			t.Fatal(stderr)
 		}
 		refused = strings.Contains(text, "no "+words)
@@ -188,8 +190,8 @@ func runOnTerminal(t *testing.T, url, stdin string, args ...string) (stdout, std
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out, errs bytes.Buffer
-	c := &Program{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, StdoutIsTerminal: true, StderrIsTerminal: true, Getenv: env(url)}
-	RunProgram(ctx, c, args)
+	c := &cli.Program{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, StdoutIsTerminal: true, StderrIsTerminal: true, Getenv: env(url)}
+	root.Run(ctx, c, args)
 	return out.String(), strings.ReplaceAll(errs.String(), "\r\033[K", "")
 }
 
@@ -205,7 +207,7 @@ func TestHostileDocumentsDecodeToTheSame(t *testing.T) {
 		for _, args := range [][]string{{"get", "vs", "poison"}, {"describe", "vs", "poison"}, {"proxy-status"}} {
 			text, stderr, code := run(t, api.URL, "", append(args, "-o", format)...)
 			var back any
-			if err := decode([]byte(text), &back); code != ExitDone || err != nil {
+			if err := decode([]byte(text), &back); code != cli.ExitDone || err != nil {
 				t.Fatalf("%v: exit %d, %v: %s%s", args, code, err, text, stderr)
 			}
 			if !hasText(back, hostile) || strings.ContainsFunc(text, steers) {
@@ -214,7 +216,7 @@ func TestHostileDocumentsDecodeToTheSame(t *testing.T) {
 		}
 	}
 	folder := t.TempDir()
-	if _, stderr, code := run(t, api.URL, "", "export", "-o", folder+"/"); code != ExitDone {
+	if _, stderr, code := run(t, api.URL, "", "export", "-o", folder+"/"); code != cli.ExitDone {
 		t.Fatal(stderr)
 	}
 	text, err := os.ReadFile(filepath.Join(folder, "default", "virtualservices", "poison.yaml"))

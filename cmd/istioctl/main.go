@@ -6,6 +6,7 @@ package main
 import (
 	"os"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/internal/release"
 )
 
@@ -13,5 +14,5 @@ import (
 var version = release.Version
 
 func main() {
-	os.Exit(MainProgram(version, os.Args[1:]))
+	os.Exit(root.Main(version, os.Args[1:]))
 }

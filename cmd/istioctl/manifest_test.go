@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
@@ -19,12 +20,12 @@ func TestAllIsReadBack(t *testing.T) {
 		text.WriteString("---\n" + strings.Replace(rule(fmt.Sprintf("r%d", i), "v1"),
 			"spec: {", "spec: {appendHeaders: {a: "+strings.Repeat("x", size)+"}, ", 1))
 	}
-	if _, stderr, code := run(t, server.url(), text.String(), "create", "-f", "-"); code != ExitDone {
+	if _, stderr, code := run(t, server.url(), text.String(), "create", "-f", "-"); code != cli.ExitDone {
 		t.Fatal(stderr)
 	}
 	for _, format := range []string{"yaml", "json"} {
 		list, stderr, code := run(t, server.url(), "", "get", "all", "-o", format)
-		if code != ExitDone || len(list) < n*size {
+		if code != cli.ExitDone || len(list) < n*size {
 			t.Fatalf("%d bytes: %s", len(list), stderr)
 		}
 		stdout, stderr, _ := run(t, server.url(), list, "apply", "-f", "-")

@@ -12,6 +12,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/internal/golden"
 )
@@ -87,14 +89,14 @@ func TestMessages(t *testing.T) {
 func analyzed(t *testing.T, settings, text string) diag.List {
 	t.Helper()
 	var out, errs bytes.Buffer
-	c := &Program{Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs, Getenv: env("http://127.0.0.1:1")}
+	c := &cli.Program{Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs, Getenv: env("http://127.0.0.1:1")}
 	file := filepath.Join(t.TempDir(), "mesh.yaml")
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code := RunProgram(t.Context(), c, []string{"analyze", "--v1", "-f", "-", "--mesh-config", file, "-o", "json", "--fail-on", "warning"})
+	code := root.Run(t.Context(), c, []string{"analyze", "--v1", "-f", "-", "--mesh-config", file, "-o", "json", "--fail-on", "warning"})
 	var found struct{ Problems diag.List }
-	if err := json.Unmarshal(out.Bytes(), &found); err != nil || (code == ExitDone) != (len(found.Problems) == 0) {
+	if err := json.Unmarshal(out.Bytes(), &found); err != nil || (code == cli.ExitDone) != (len(found.Problems) == 0) {
 		t.Fatalf("exit %d: %v\n%s%s", code, err, &out, &errs)
 	}
 	return found.Problems

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 )
 
 // between is a server that does something before each further page of a list.
@@ -31,7 +33,7 @@ func TestGetInPages(t *testing.T) {
 	want, _, _ := run(t, server.url(), "", "get", "rr", "--chunk-size", "0", "-o", "custom-columns=NAME:.metadata.name")
 	url, requests := between(t, server, func(page int) { apply1(t, server.url(), rule(fmt.Sprintf("z%d", page), "v1")) })
 	got, errs, code := run(t, url, "", "get", "rr", "--chunk-size", "3", "-o", "custom-columns=NAME:.metadata.name")
-	if code != ExitDone || got != want {
+	if code != cli.ExitDone || got != want {
 		t.Errorf("exit %d: %s\n%s\nwant\n%s", code, errs, got, want)
 	}
 	if len(*requests) != 3 {
@@ -54,7 +56,7 @@ func TestGetIsOneStateOfAllKinds(t *testing.T) {
 	apply1(t, server.url(), manyRules(3)+"---\n"+policy("p"))
 	url, _ := between(t, server, func(int) { apply1(t, server.url(), policy("q")) })
 	got, errs, code := run(t, url, "", "get", "rr,dp", "--chunk-size", "2", "-o", "name")
-	if code != ExitDone || !strings.Contains(got, "/p\n") || strings.Contains(got, "/q\n") {
+	if code != cli.ExitDone || !strings.Contains(got, "/p\n") || strings.Contains(got, "/q\n") {
 		t.Errorf("exit %d: %s%s", code, errs, got)
 	}
 }
@@ -85,7 +87,7 @@ func TestListBeginsAnew(t *testing.T) {
 			})
 			got, errs, code := run(t, url, "", "get", "rr", "--chunk-size", "2", "-o", "name")
 			want := 5 + min(c.forgets, beginnings)
-			if n := strings.Count(got, "\n"); code != ExitDone || n != want {
+			if n := strings.Count(got, "\n"); code != cli.ExitDone || n != want {
 				t.Errorf("exit %d, %d objects, want %d: %s%s", code, n, want, errs, got)
 			}
 			lists := 0

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server"
@@ -62,7 +63,7 @@ func TestProblems(t *testing.T) {
 	} {
 		stdout, stderr, code := run(t, url, "", append([]string{"problems"}, tc.args...)...)
 		lines := strings.Split(strings.TrimSpace(stdout), "\n")[1:]
-		if code != ExitDone || stderr != tc.stderr || len(lines) != len(tc.want) {
+		if code != cli.ExitDone || stderr != tc.stderr || len(lines) != len(tc.want) {
 			t.Errorf("%v: exit %d: %s\n%s", tc.args, code, stderr, stdout)
 			continue
 		}
@@ -78,7 +79,7 @@ func TestProblemsOfNothing(t *testing.T) {
 	url := compiledServer(t, rule("one", "v1"))
 	for _, name := range []string{"vs/nope", "rr/nope"} {
 		stdout, stderr, code := run(t, url, "", "problems", name)
-		if code != ExitFailed || stdout != "" || !strings.HasSuffix(stderr, "/nope not found\n") {
+		if code != cli.ExitFailed || stdout != "" || !strings.HasSuffix(stderr, "/nope not found\n") {
 			t.Errorf("%s: exit %d: %q %q", name, code, stdout, stderr)
 		}
 	}
@@ -88,11 +89,11 @@ func TestProblemsForPrograms(t *testing.T) {
 	url := compiledServer(t, rule("one", "v1"))
 	for format, want := range map[string]string{"json": `"revision": 7,`, "yaml": "\nrevision: 7\n"} {
 		stdout, stderr, code := run(t, url, "", "problems", "-o", format)
-		if code != ExitDone || !strings.Contains(stdout, want) || !strings.Contains(stdout, "NoSuchReference") {
+		if code != cli.ExitDone || !strings.Contains(stdout, want) || !strings.Contains(stdout, "NoSuchReference") {
 			t.Errorf("-o %s: exit %d: %s\n%s", format, code, stderr, stdout)
 		}
 	}
-	if _, stderr, code := run(t, url, "", "problems", "pods"); code != ExitUsage || !strings.Contains(stderr, `no kind "pods"`) {
+	if _, stderr, code := run(t, url, "", "problems", "pods"); code != cli.ExitUsage || !strings.Contains(stderr, `no kind "pods"`) {
 		t.Errorf("problems pods: exit %d: %s", code, stderr)
 	}
 }
@@ -105,7 +106,7 @@ func TestProblemsNotCompiledInTime(t *testing.T) {
 	}))
 	t.Cleanup(late.Close)
 	stdout, stderr, code := run(t, late.URL, "", "problems")
-	if code != ExitFailed || stdout != "" || !strings.Contains(stderr, "that of revision 7 is in force") {
+	if code != cli.ExitFailed || stdout != "" || !strings.Contains(stderr, "that of revision 7 is in force") {
 		t.Errorf("exit %d: %s\n%s", code, stderr, stdout)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/memory"
 )
@@ -35,11 +37,11 @@ func TestProgressIsForTerminalsAndLongWork(t *testing.T) {
 	} {
 		server := startServer(t)
 		var out, errs bytes.Buffer
-		c := &Program{
+		c := &cli.Program{
 			Stdin: strings.NewReader(manyRules(tc.objects)), Stdout: &out, Stderr: &errs,
 			StderrIsTerminal: tc.terminal, Getenv: env(server.url()),
 		}
-		if code := RunProgram(t.Context(), c, []string{"create", "-f", "-"}); code != ExitDone {
+		if code := root.Run(t.Context(), c, []string{"create", "-f", "-"}); code != cli.ExitDone {
 			t.Fatalf("exit %d: %s", code, &errs)
 		}
 		drawn := strings.Contains(errs.String(), fmt.Sprintf("1 of %d", tc.objects))
@@ -64,8 +66,8 @@ func TestServerLostOnTheWay(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	stdout, stderr, code := run(t, srv.URL, manyRules(20), "create", "-f", "-")
-	if code != ExitFailed {
-		t.Errorf("exit %d, want %d", code, ExitFailed)
+	if code != cli.ExitFailed {
+		t.Errorf("exit %d, want %d", code, cli.ExitFailed)
 	}
 	if want := "routerule/r0 created\nrouterule/r1 created\n"; stdout != want {
 		t.Errorf("stdout %q, want %q", stdout, want)
@@ -97,7 +99,7 @@ func TestApplyLostOnTheWay(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	_, stderr, code := run(t, srv.URL, manyRules(1), "apply", "-f", "-")
-	if want := "may or may not be applied: look with 'istioctl get routerule r0 -n default'"; code != ExitFailed || !strings.Contains(stderr, want) {
+	if want := "may or may not be applied: look with 'istioctl get routerule r0 -n default'"; code != cli.ExitFailed || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d, stderr misses %q:\n%s", code, want, stderr)
 	}
 }
@@ -116,7 +118,7 @@ func TestUnknownOutcome(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	_, stderr, code := run(t, srv.URL, manyRules(2), "create", "-f", "-")
-	if code != ExitFailed || asked.Load() != 1 {
+	if code != cli.ExitFailed || asked.Load() != 1 {
 		t.Errorf("exit %d after %d requests", code, asked.Load())
 	}
 	for _, want := range []string{"outcome unknown", "look with 'istioctl get routerule r0 -n default'", "1 failed, 1 not sent"} {
@@ -132,7 +134,7 @@ func TestSilentServer(t *testing.T) {
 	t.Cleanup(srv.Close)
 	for _, limit := range []string{"--request-timeout", "--timeout"} {
 		_, stderr, code := run(t, srv.URL, "", "get", "rr", limit, "20ms")
-		if code != ExitFailed || !strings.Contains(stderr, limit+" 20ms") {
+		if code != cli.ExitFailed || !strings.Contains(stderr, limit+" 20ms") {
 			t.Errorf("%s: exit %d: %s", limit, code, stderr)
 		}
 	}
@@ -156,7 +158,7 @@ func TestWhatIsPostedIsTheAuthorsText(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	text := "# Why: see the ticket.\n" + rule("mine", "v1")
-	if _, stderr, code := run(t, srv.URL, text, "create", "-f", "-"); code != ExitDone {
+	if _, stderr, code := run(t, srv.URL, text, "create", "-f", "-"); code != cli.ExitDone {
 		t.Fatal(stderr)
 	}
 	if want := "application/yaml\n" + text; len(bodies) != 1 || bodies[0] != want {

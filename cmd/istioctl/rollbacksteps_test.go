@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -47,18 +48,18 @@ func TestRollbackInSteps(t *testing.T) {
 	l, then := changedRules(t)
 	url := stepwise(t, l, always)
 	out, errs, code := run(t, url, "", "rollback", "-n", "default", "--to", then, "--atomic")
-	if code != ExitFailed || out != "" || !strings.Contains(errs, "changes 120 objects") || !strings.Contains(errs, "may change 50 objects") {
+	if code != cli.ExitFailed || out != "" || !strings.Contains(errs, "changes 120 objects") || !strings.Contains(errs, "may change 50 objects") {
 		t.Errorf("atomic: exit %d: %s%s", code, out, errs)
 	}
 	out, errs, code = run(t, url, "", "rollback", "-n", "default", "--to", then, "--dry-run")
-	if code != ExitDone || strings.Count(out, " replaced (server dry run)\n") != 121 || !strings.Contains(out, "\n120 replaced (server dry run)\n") {
+	if code != cli.ExitDone || strings.Count(out, " replaced (server dry run)\n") != 121 || !strings.Contains(out, "\n120 replaced (server dry run)\n") {
 		t.Errorf("dry run: exit %d: %s%s", code, out, errs)
 	}
 	out, errs, code = run(t, url, "", "rollback", "-n", "default", "--to", then)
-	if code != ExitDone || errs != "" || strings.Count(out, " replaced\n") != 121 || !strings.HasSuffix(out, "\n120 replaced\n") {
+	if code != cli.ExitDone || errs != "" || strings.Count(out, " replaced\n") != 121 || !strings.HasSuffix(out, "\n120 replaced\n") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
-	if _, errs, code = run(t, url, "", "rollback", "-n", "default", "--to", then); code != ExitDone || !strings.Contains(errs, "Nothing to do") {
+	if _, errs, code = run(t, url, "", "rollback", "-n", "default", "--to", then); code != cli.ExitDone || !strings.Contains(errs, "Nothing to do") {
 		t.Errorf("again: exit %d: %s", code, errs)
 	}
 }
@@ -79,7 +80,7 @@ func TestRollbackTellsWhatIsNotDone(t *testing.T) {
 		return true
 	})
 	out, errs, code := run(t, url, "", "rollback", "-n", "default", "--to", then)
-	if code != ExitFailed || strings.Count(out, " replaced\n") != 119 {
+	if code != cli.ExitFailed || strings.Count(out, " replaced\n") != 119 {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	for _, want := range []string{
@@ -100,14 +101,14 @@ func TestRollbackIsInterrupted(t *testing.T) {
 	l, then := changedRules(t)
 	broken := stepwise(t, l, func(n int) bool { return n < 3 })
 	out, errs, code := run(t, broken, "", "rollback", "-n", "default", "--to", then)
-	if code != ExitFailed || strings.Count(out, "routerule/") != 50 {
+	if code != cli.ExitFailed || strings.Count(out, "routerule/") != 50 {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	if want := "the rollback to revision " + then + " is not complete: 50 changed, about 70 still to change; run the same command again to go on"; !strings.Contains(errs, want) {
 		t.Errorf("no %q in: %s", want, errs)
 	}
 	out, errs, code = run(t, stepwise(t, l, always), "", "rollback", "-n", "default", "--to", then)
-	if code != ExitDone || strings.Count(out, "routerule/") != 70 {
+	if code != cli.ExitDone || strings.Count(out, "routerule/") != 70 {
 		t.Errorf("again: exit %d: %s%s", code, out, errs)
 	}
 }

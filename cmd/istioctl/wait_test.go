@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 )
@@ -34,8 +36,8 @@ func TestApplyWaitRunsOutOfTime(t *testing.T) {
 	t.Cleanup(api.Close)
 	run := func(input string, args ...string) string {
 		var out bytes.Buffer
-		c := &Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
-		RunProgram(ctx, c, args)
+		c := &cli.Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
+		root.Run(ctx, c, args)
 		return out.String()
 	}
 	run(simulated.Reviews, "apply", "-f", "-")
@@ -64,13 +66,13 @@ func TestWaitForManyProxies(t *testing.T) {
 	t.Cleanup(api.Close)
 	run := func(input string, args ...string) (int, string) {
 		var out bytes.Buffer
-		c := &Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
-		return RunProgram(t.Context(), c, args), out.String()
+		c := &cli.Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
+		return root.Run(t.Context(), c, args), out.String()
 	}
 	must := func(input string, args ...string) string {
 		t.Helper()
 		code, out := run(input, args...)
-		if code != ExitDone {
+		if code != cli.ExitDone {
 			t.Fatalf("%v: exit %d: %s", args, code, out)
 		}
 		return out
@@ -103,7 +105,7 @@ func TestWaitForManyProxies(t *testing.T) {
 		running = strings.TrimSpace(must("", "get", "rr", "split", "-o", "jsonpath={.status.programmed.running}"))
 	}
 	code, out := run("", "wait", "rr", "split", "--timeout", "5s")
-	if code != ExitFailed || !strings.Contains(out, "190 of 200") {
+	if code != cli.ExitFailed || !strings.Contains(out, "190 of 200") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	for _, p := range fleet[:10] {
@@ -123,14 +125,14 @@ func TestWaitForManyProxies(t *testing.T) {
 	for _, p := range slow {
 		p.Accept()
 	}
-	if r := <-waited; r.code != ExitDone || !strings.Contains(r.out, "195 of 195") {
+	if r := <-waited; r.code != cli.ExitDone || !strings.Contains(r.out, "195 of 195") {
 		t.Errorf("exit %d: %s", r.code, r.out)
 	}
 
 	slow[0].Hold() // It would be waited for, if nobody refused.
 	fleet[100].Refuse("type.googleapis.com/envoy.config.route.v3.RouteConfiguration", "half a request")
 	code, out = run(split(70), "apply", "--wait", "-f", "-")
-	if code != ExitFailed || !strings.Contains(out, fleet[100].Node+" refuses its routes: half a request") {
+	if code != cli.ExitFailed || !strings.Contains(out, fleet[100].Node+" refuses its routes: half a request") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }
@@ -151,8 +153,8 @@ func TestWaitWithoutAnswers(t *testing.T) {
 	t.Cleanup(api.Close)
 	run := func(input string, args ...string) (int, string) {
 		var out bytes.Buffer
-		c := &Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
-		return RunProgram(t.Context(), c, args), out.String()
+		c := &cli.Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
+		return root.Run(t.Context(), c, args), out.String()
 	}
 	run(simulated.Reviews, "apply", "-f", "-")
 	run("", "problems")
@@ -162,12 +164,12 @@ func TestWaitWithoutAnswers(t *testing.T) {
 	}
 	t.Cleanup(p.Leave)
 	p.Hold()
-	if code, out := run("apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: split}\nspec: {destination: {name: reviews}, httpFault: {abort: {percent: 1, httpStatus: 503}}}\n", "create", "-f", "-"); code != ExitDone {
+	if code, out := run("apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: split}\nspec: {destination: {name: reviews}, httpFault: {abort: {percent: 1, httpStatus: 503}}}\n", "create", "-f", "-"); code != cli.ExitDone {
 		t.Fatal(out)
 	}
 	run("", "problems")
 	code, out := run("", "wait", "rr", "split", "--timeout", "5s")
-	if code != ExitFailed || !strings.Contains(out, "split is not programmed after --timeout 5s: 0 of 1") || !strings.Contains(out, "no answer since then") || !strings.Contains(out, "the roof is on fire") {
+	if code != cli.ExitFailed || !strings.Contains(out, "split is not programmed after --timeout 5s: 0 of 1") || !strings.Contains(out, "no answer since then") || !strings.Contains(out, "the roof is on fire") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 )
@@ -40,11 +42,11 @@ func TestWaitOverRestart(t *testing.T) {
 	t.Cleanup(api.Close)
 	run := func(input string, args ...string) (int, string) {
 		var out bytes.Buffer
-		c := &Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
-		return RunProgram(ctx, c, args), out.String()
+		c := &cli.Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
+		return root.Run(ctx, c, args), out.String()
 	}
 	do := func(input string, args ...string) {
-		if code, out := run(input, args...); code != ExitDone {
+		if code, out := run(input, args...); code != cli.ExitDone {
 			t.Fatal(out)
 		}
 	}
@@ -67,7 +69,7 @@ func TestWaitOverRestart(t *testing.T) {
 	both(rule("split", "v2"))
 	waits = true
 	code, out := run("", "wait", "rr", "split")
-	if want := "routerule/split is not programmed"; code == ExitDone || !strings.Contains(out, want) {
+	if want := "routerule/split is not programmed"; code == cli.ExitDone || !strings.Contains(out, want) {
 		t.Errorf("exit %d, no %q in: %s", code, want, out)
 	}
 	if want := "of those that were connected before, 1 may still come back"; !strings.Contains(out, want) {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 )
@@ -76,8 +78,8 @@ func (s *screen) waitFor(t *testing.T, line string) {
 func run(t *testing.T, url, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	c := &Program{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: env(url)}
-	code = RunProgram(t.Context(), c, args)
+	c := &cli.Program{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: env(url)}
+	code = root.Run(t.Context(), c, args)
 	return out.String(), errs.String(), code
 }
 
@@ -93,7 +95,7 @@ func env(url string) func(string) string {
 func apply1(t *testing.T, url, text string, flags ...string) (stdout string) {
 	t.Helper()
 	stdout, stderr, code := run(t, url, text, append([]string{"apply", "-f", "-"}, flags...)...)
-	if code != ExitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("apply: exit %d: %s", code, stderr)
 	}
 	return stdout
@@ -112,8 +114,8 @@ func watchBoth(t *testing.T, url string, args ...string) (out, errs *screen, int
 	out, errs = newScreen(), newScreen()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
-	c := &Program{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Getenv: env(url)}
-	go func() { done <- RunProgram(ctx, c, args) }()
+	c := &cli.Program{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Getenv: env(url)}
+	go func() { done <- root.Run(ctx, c, args) }()
 	return out, errs, func() int {
 		cancel()
 		return <-done
@@ -144,11 +146,11 @@ func TestWatchShowsEveryChangeOnce(t *testing.T) {
 	out, interrupt := watch(t, server.url(), "watch", "routerules")
 	out.wait(t, 3) // The header and both rules.
 	apply1(t, server.url(), rule("a", "v2"))
-	if _, stderr, code := run(t, server.url(), "", "delete", "rr", "b"); code != ExitDone {
+	if _, stderr, code := run(t, server.url(), "", "delete", "rr", "b"); code != cli.ExitDone {
 		t.Fatal(stderr)
 	}
 	out.wait(t, 5)
-	if code := interrupt(); code != ExitDone {
+	if code := interrupt(); code != cli.ExitDone {
 		t.Errorf("interrupted watch: exit %d", code)
 	}
 	want := []string{"ADDED a", "ADDED b", "MODIFIED a", "DELETED b"}
@@ -172,7 +174,7 @@ func TestWatchOnASlowScreen(t *testing.T) {
 	_, stderr, code := run(t, server.url(), "", "delete", "rr", "b")
 	apply1(t, server.url(), rule("c", "v1"))
 	out.mu.Unlock()
-	if code != ExitDone {
+	if code != cli.ExitDone {
 		t.Fatal(stderr)
 	}
 	want := []string{"ADDED a", "ADDED b", "MODIFIED a", "MODIFIED a", "MODIFIED a", "DELETED b", "ADDED c"}
@@ -245,7 +247,7 @@ func TestWatchWaitsForWhatIsNotThereYet(t *testing.T) {
 		t.Errorf("stderr %q, want %q", errs, want)
 	}
 	_, stderr, code := run(t, server.url(), "", "get", "rr", "never", "-w")
-	if want := "error: routerule/never not found in namespace default\n"; code != ExitFailed || stderr != want {
+	if want := "error: routerule/never not found in namespace default\n"; code != cli.ExitFailed || stderr != want {
 		t.Errorf("get -w: exit %d: %q, want %q", code, stderr, want)
 	}
 }
@@ -284,7 +286,7 @@ func TestWatchWideShowsHowFar(t *testing.T) {
 			t.Cleanup(api.Close)
 			apply1(t, api.URL, simulated.Reviews)
 			apply1(t, api.URL, rule("a-long-name", "v1"))
-			if _, stderr, code := run(t, api.URL, "", "wait", "rr", "a-long-name"); code != ExitDone {
+			if _, stderr, code := run(t, api.URL, "", "wait", "rr", "a-long-name"); code != cli.ExitDone {
 				t.Fatal(stderr)
 			}
 			out, interrupt := watch(t, api.URL, append(tc.verb, "-o", "wide")...)
@@ -350,7 +352,7 @@ func TestProxyStatusGoesOn(t *testing.T) {
 	for !strings.Contains(out.String(), second.Node) {
 		out.wait(t, strings.Count(out.String(), "\n")+1)
 	}
-	if code := interrupt(); code != ExitDone {
+	if code := interrupt(); code != cli.ExitDone {
 		t.Errorf("exit %d", code)
 	}
 	want := regexp.MustCompile(`^connection to ` + api.URL + ` lost, retrying: .+\nconnected again\n$`)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 )
 
 // TestCharactersThatYAMLHasNoPlaceFor are shown escaped, so that what is shown can be
@@ -25,14 +27,14 @@ func TestCharactersThatYAMLHasNoPlaceFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, errs, code := run(t, api.URL, string(object), "apply", "-f", "-"); code != ExitDone {
+	if out, errs, code := run(t, api.URL, string(object), "apply", "-f", "-"); code != cli.ExitDone {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
 	shown, errs, code := run(t, api.URL, "", "get", "rr", "odd", "-o", "yaml")
 	var back struct {
 		Metadata struct{ Annotations map[string]string }
 	}
-	if err := yaml.Unmarshal([]byte(shown), &back); code != ExitDone || err != nil || back.Metadata.Annotations["text"] != text {
+	if err := yaml.Unmarshal([]byte(shown), &back); code != cli.ExitDone || err != nil || back.Metadata.Annotations["text"] != text {
 		t.Errorf("exit %d, %v: %q in %s%s", code, err, back.Metadata.Annotations["text"], shown, errs)
 	}
 	file := filepath.Join(t.TempDir(), "odd.yaml")
@@ -40,7 +42,7 @@ func TestCharactersThatYAMLHasNoPlaceFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"diff", "-f", file}, {"history", "rr", "odd", "-o", "yaml"}, {"describe", "rr", "odd", "-o", "yaml"}} {
-		if out, errs, code := run(t, api.URL, "", args...); code != ExitDone {
+		if out, errs, code := run(t, api.URL, "", args...); code != cli.ExitDone {
 			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
 		}
 	}

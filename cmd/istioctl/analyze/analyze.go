@@ -1,0 +1,260 @@
+package analyze
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/offline"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// Exit codes of analyze besides exitDone.
+const (
+	exitProblems    = 1
+	exitNotAnalyzed = 2
+)
+
+type analyzeFlags struct {
+	offline.Flags
+	live   bool
+	v1     bool
+	codes  bool
+	output string
+	failOn string
+}
+
+func NewCommand(s *cli.Session) *cobra.Command {
+	var f analyzeFlags
+	cmd := &cobra.Command{
+		Use:   "analyze [-f FILE]...",
+		Short: "Check the objects against each other",
+		Long: `Check the objects against each other. This finds hosts, ports, subsets and gateways
+that do not exist, rules that never match or hide each other, labels that no
+instance has, hosts that two objects declare, and TLS settings that cannot be met.
+Each message has a stable code. --codes lists the codes, and docs/messages.md has a
+page with examples.
+
+Without -f, istioctl checks the objects of the server, and includes the refusals of
+its proxies. With -f it asks no server: it checks only the objects of the files, and
+also reports objects that are not valid. With -f and --live the server checks its
+objects with those of the files in their place, and stores nothing.
+
+With --v1 it also reports the parts that Envoys of the v1 API cannot express, for
+each namespace that has objects and for each Gateway.
+
+The exit code is 0 if every object is honoured, 1 if an object is refused or not
+honoured as written, and 2 if the check was not possible. With --fail-on warning it
+is 1 for advice too: messages that --codes marks, of objects that are honoured.`,
+		Example: `  # Is anything wrong in the mesh?
+  istioctl analyze
+
+  # Would these files be right by themselves, and in the mesh?
+  istioctl analyze -f rules/
+  istioctl analyze --live -f rules/
+
+  # May what is there, and these files, be served to Envoys of the v1 API?
+  istioctl analyze --v1
+  istioctl analyze --v1 --live -f rules/
+
+  # In a pipeline that takes no advice either
+  istioctl analyze -f rules/ --fail-on warning -o json`,
+		Args: manifest.NoArgs,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		err := runAnalyze(cmd, s, &f)
+		if err == nil || errors.Is(err, cli.ErrReported) {
+			return err
+		}
+		return cli.ExitWith(err, exitNotAnalyzed)
+	}
+	f.Add(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.live, "live", false, "lay the files over the objects of the server")
+	flags.BoolVar(&f.v1, "v1", false, "tell also what Envoys of the v1 API would lose")
+	flags.BoolVar(&f.codes, "codes", false, "list the codes of messages, and look at no objects")
+	flags.StringVar(&f.failOn, "fail-on", string(diag.Error), "what fails the command: error (what is not honoured) or warning (advice as well)")
+	printer.AddFlag(cmd, &f.output, problemFormats)
+	return cmd
+}
+
+func (f *analyzeFlags) check(cmd *cobra.Command) error {
+	if err := printer.Check(f.output, problemFormats); err != nil {
+		return err
+	}
+	if f.failOn != string(diag.Error) && f.failOn != string(diag.Warning) {
+		return cli.Usagef("--fail-on %q: want warning or error", f.failOn)
+	}
+	alone := f.Offline() && !f.live
+	for _, name := range []string{"mesh-config", "domain"} {
+		if cmd.Flags().Changed(name) && !alone {
+			return cli.Usagef("--%s goes with -f and without --live: a server has its own", name)
+		}
+	}
+	if f.live && !f.Offline() {
+		return cli.Usagef("--live goes with -f: without files the server's objects are looked at")
+	}
+	return nil
+}
+
+func runAnalyze(cmd *cobra.Command, s *cli.Session, f *analyzeFlags) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	if f.codes {
+		return showCodes(s, f.output)
+	}
+	found, err := f.analyze(cmd.Context(), s)
+	if err != nil {
+		return err
+	}
+	if found.NotLookedAt > 0 {
+		s.Warn("not looked at for what the v1 API loses: " + cli.Count(found.NotLookedAt, "more configuration"))
+	}
+	if s.NamespaceGiven {
+		found.Problems = slices.DeleteFunc(found.Problems, func(p diag.Problem) bool { return p.Object.Namespace != s.Namespace })
+	}
+	slices.SortStableFunc(found.Problems, func(a, b diag.Problem) int {
+		return cmp.Or(strings.Compare(a.Object.String(), b.Object.String()), strings.Compare(a.Field, b.Field))
+	})
+	if err := showFound(s, found, f.output); err != nil {
+		return err
+	}
+	grave := found.Problems
+	if f.failOn == string(diag.Error) {
+		grave = grave.Unhonoured()
+	}
+	if len(grave) > 0 {
+		return cli.ExitWith(cli.ErrReported, exitProblems)
+	}
+	return nil
+}
+
+func (f *analyzeFlags) analyze(ctx context.Context, s *cli.Session) (*client.Problems, error) {
+	switch {
+	case !f.Offline():
+		return f.analyzeServer(ctx, s)
+	case f.live:
+		return f.analyzeOver(ctx, s)
+	}
+	return f.analyzeFiles(ctx, s)
+}
+
+func (f *analyzeFlags) analyzeServer(ctx context.Context, s *cli.Session) (*client.Problems, error) {
+	c, err := s.Connect(s.Warn)
+	if err != nil {
+		return nil, err
+	}
+	found, err := f.problems(ctx, c)
+	return found, s.Fail(ctx, err)
+}
+
+// problems returns the problems that the server reports.
+func (f *analyzeFlags) problems(ctx context.Context, c *client.Client) (*client.Problems, error) {
+	if f.v1 {
+		return c.ProblemsInV1(ctx)
+	}
+	return c.Problems(ctx)
+}
+
+// preview returns the problems that the server would report with the objects in text.
+func (f *analyzeFlags) preview(ctx context.Context, s *cli.Session, c *client.Client, text []byte) (*client.Preview, error) {
+	if f.v1 {
+		return c.PreviewInV1(ctx, text, s.Namespace)
+	}
+	return c.Preview(ctx, text, s.Namespace)
+}
+
+// analyzeOver returns the problems of the server's objects combined with those of the
+// files.
+func (f *analyzeFlags) analyzeOver(ctx context.Context, s *cli.Session) (*client.Problems, error) {
+	docs, err := manifest.Documents(ctx, s, f.Files)
+	if err != nil {
+		return nil, err
+	}
+	list, own, err := manifest.Check(ctx, s, docs)
+	if err != nil {
+		return nil, err
+	}
+	own = append(own, manifest.Repeated(diag.Error)(list)...)
+	c, err := s.Connect(s.Warn)
+	if err != nil {
+		return nil, err
+	}
+	found, err := f.problems(ctx, c)
+	if err != nil {
+		return nil, s.Fail(ctx, err)
+	}
+	would, err := f.preview(ctx, s, c, manifest.Joined(firstOfEach(list)))
+	if err != nil {
+		return nil, s.Fail(ctx, err)
+	}
+	solved := map[diag.Problem]bool{}
+	for _, p := range would.Solved {
+		solved[p] = true
+	}
+	found.Problems = slices.DeleteFunc(found.Problems, func(p diag.Problem) bool { return solved[p] })
+	found.Problems = located(slices.Concat(own, found.Problems, would.Problems), list)
+	found.NotLookedAt = max(found.NotLookedAt, would.NotLookedAtInV1)
+	return found, nil
+}
+
+// located returns each problem once, with the position of its object in the files.
+func located(problems diag.List, files []manifest.Manifest) diag.List {
+	at := map[diag.Ref]*diag.Position{}
+	for _, m := range files {
+		at[m.Key().Ref()] = cmp.Or(at[m.Key().Ref()], m.Place())
+	}
+	known := map[diag.Problem]bool{}
+	var out diag.List
+	for _, p := range problems {
+		bare := p
+		if p.Object != (diag.Ref{}) {
+			bare.Position = nil
+		}
+		if known[bare] {
+			continue
+		}
+		known[bare] = true
+		p.Position = cmp.Or(p.Position, at[p.Object])
+		out = append(out, p)
+	}
+	return out
+}
+
+// firstOfEach returns the first manifest for each object.
+func firstOfEach(list []manifest.Manifest) []manifest.Manifest {
+	known := map[diag.Ref]bool{}
+	return slices.DeleteFunc(slices.Clone(list), func(m manifest.Manifest) bool {
+		ref := m.Key().Ref()
+		before := known[ref]
+		known[ref] = true
+		return before
+	})
+}
+
+func showCodes(s *cli.Session, output string) error {
+	if !printer.IsTable(output) {
+		return printer.WriteDocument(s.Stdout, output, diag.Messages)
+	}
+	tab := printers.GetNewTabWriter(s.Stdout)
+	fmt.Fprintln(tab, "CODE\tNAME\tHONOURED\tABOUT")
+	for _, m := range diag.Messages {
+		honoured := "no"
+		if m.Advice {
+			honoured = "yes"
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", m.Code, m.Name, honoured, m.About)
+	}
+	return tab.Flush()
+}

@@ -1,0 +1,114 @@
+package apply
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/writes"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/wait"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// writeFlags are the flags of every verb that writes the objects of files.
+type writeFlags struct {
+	writes.Options
+	files manifest.Files
+	wait  bool // until the proxies run it
+
+	atomic atomicFlags
+}
+
+func (f *writeFlags) add(cmd *cobra.Command, formats []string) {
+	f.files.Add(cmd)
+	printer.AddFlag(cmd, &f.Output, formats)
+	writes.AddDryRun(cmd, &f.DryRun, `"server": the server checks, and tells what it would do; "client": check the files, send nothing; or "none"`,
+		writes.DryRunNone, writes.DryRunServer, writes.DryRunClient)
+}
+
+// fileVerb does one thing to every object of its files.
+type fileVerb struct {
+	preconditions []manifest.Precondition
+	// promise is the outcome that a dry run shows.
+	promise writes.Outcome
+	do      func(context.Context, *client.Client, manifest.Manifest) (*schema.Object, writes.Outcome, error)
+	// applies is true for a verb that can wait for the proxies and do all at once.
+	applies bool
+}
+
+func (v fileVerb) run(ctx context.Context, s *cli.Session, flags writeFlags) error {
+	preconditions := v.preconditions
+	if flags.atomic.given() {
+		preconditions = flags.atomic.preconditions()
+	}
+	list, err := manifest.Read(ctx, s, flags.files, preconditions...)
+	if err != nil {
+		return err
+	}
+	warnings := HoldWarnings(s, len(list) > 1 && !flags.atomic.given())
+	c, err := flags.Connect(s, warnings.Tell)
+	if err != nil {
+		return err
+	}
+	manifest.ReferencedFirst(list)
+	err = v.each(ctx, s, c, flags, list)
+	warnings.Judge(ctx, list)
+	if err != nil || !flags.wait {
+		return err
+	}
+	return wait.Programmed(ctx, s, c, keysOf(list))
+}
+
+// keysOf returns the keys of the objects whose names are known.
+func keysOf(list []manifest.Manifest) (keys []schema.Key) {
+	for _, m := range list {
+		if m.Meta.Name != "" {
+			keys = append(keys, m.Key())
+		}
+	}
+	return keys
+}
+
+// each handles the objects one after the other, or all at once.
+func (v fileVerb) each(ctx context.Context, s *cli.Session, c *client.Client, flags writeFlags, list []manifest.Manifest) error {
+	if flags.atomic.given() {
+		t := atomicApply{s, c, flags.atomic, list}
+		return t.apply(ctx, flags)
+	}
+	var steps []writes.Step
+	for _, m := range list {
+		steps = append(steps, writes.Step{
+			Object: m.Object, Promise: v.promise,
+			Do: func(ctx context.Context) (*schema.Object, writes.Outcome, error) { return v.do(ctx, c, m) },
+		})
+	}
+	return writes.Perform(ctx, s, flags.Options, steps)
+}
+
+func (v fileVerb) command(s *cli.Session, cmd *cobra.Command) *cobra.Command {
+	var flags writeFlags
+	cmd.Args = manifest.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := errors.Join(flags.files.Required(), printer.Check(flags.Output, printer.WriteFormats)); err != nil {
+			return err
+		}
+		if err := flags.atomic.check(flags.DryRun); err != nil {
+			return err
+		}
+		if flags.wait && flags.DryRun != writes.DryRunNone {
+			return cli.Usagef("--wait and --dry-run=%s: nothing is stored that proxies could run", flags.DryRun)
+		}
+		return v.run(cmd.Context(), s, flags)
+	}
+	flags.add(cmd, printer.WriteFormats)
+	if v.applies {
+		flags.atomic.add(cmd)
+		cmd.Flags().BoolVar(&flags.wait, "wait", false, "wait until the proxies run the objects, for a minute or --timeout; see 'istioctl wait'")
+	}
+	return cmd
+}

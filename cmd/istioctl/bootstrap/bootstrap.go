@@ -1,0 +1,130 @@
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+func NewCommand(s *cli.Session) *cobra.Command {
+	options := envoy.DefaultBootstrap()
+	var socket bool
+	cmd := &cobra.Command{
+		Use:   "bootstrap NODE_ID",
+		Short: "Print a bootstrap configuration for an Envoy or for gRPC",
+		Long: `Print the configuration with which an Envoy starts and then uses the server at
+--server. NODE_ID is the proxy's identity, role~ip~id~domain. The role is sidecar,
+ingress or router.
+
+If the server runs on this machine under the same user, the Envoy uses a socket in
+the server's data folder. Only this user can open it, so the server sends private
+keys over it. Other Envoys get private keys only with a certificate (--xds-cert).
+
+Two Envoys on one machine need different admin ports and base IDs, and their
+listeners need different ports. An Envoy that finds a port in use reports it and runs
+without that listener.
+
+An Envoy of the v1 API takes its identity from the command line: start it with
+--service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
+		Example: `  # A sidecar of today
+  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local > envoy.yaml
+  envoy -c envoy.yaml
+
+  # A second one on the same machine
+  istioctl bootstrap sidecar~10.0.0.8~web-2.shop~shop.svc.cluster.local --admin-port 0 > second.yaml
+  envoy -c second.yaml --use-dynamic-base-id --admin-address-path second.admin
+
+  # One that goes to another replica of the server when its own is gone
+  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --xds 10.1.0.1:15010,10.1.0.2:15010
+
+  # One that shows a certificate to a server that takes streams with TLS only
+  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --xds mesh.example:15010 \
+      --xds-ca ca.crt --xds-cert web.crt --xds-key web.key
+
+  # One that polls, less often than each second
+  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api rest --refresh-delay 10s
+
+  # A router for the Gateways whose selector is istio: ingressgateway
+  istioctl bootstrap router~10.0.0.9~edge-1.shop~shop.svc.cluster.local --labels istio=ingressgateway > envoy.yaml
+  envoy -c envoy.yaml
+
+  # A program that speaks gRPC to targets such as xds:///reviews.shop:9080, without an Envoy
+  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api grpc > grpc.json
+  GRPC_XDS_BOOTSTRAP=grpc.json ./web
+
+  # A sidecar up to Envoy 1.8
+  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api v1 > envoy.json`,
+		Args: cli.ArgsOr(cobra.ExactArgs(1), "say which proxy: istioctl bootstrap role~ip~id~domain, "+
+			"such as sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local"),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		options.NodeID, options.Server = args[0], s.Server
+		text, err := envoy.Bootstrap(options)
+		if err := errors.Join(checkNode(args[0], options.Labels), checkPolls(cmd, options.API), err); err != nil {
+			return cli.Usage(err)
+		}
+		if useSocket(cmd.Context(), s, &options, socket); options.Socket != "" {
+			if text, err = envoy.Bootstrap(options); err != nil {
+				return err
+			}
+		}
+		_, err = s.Stdout.Write(text)
+		return err
+	}
+	addBootstrap(cmd, &options)
+	cmd.Flags().BoolVar(&socket, "socket", true, "use the socket of a server on this machine; false for an Envoy of another user, which gets no private keys")
+	return cmd
+}
+
+const refreshDelay = "refresh-delay"
+
+func addBootstrap(cmd *cobra.Command, options *envoy.BootstrapOptions) {
+	apis := make([]string, len(envoy.APIs))
+	for i, api := range envoy.APIs {
+		apis[i] = string(api)
+	}
+	flags := cmd.Flags()
+	flags.StringVar((*string)(&options.API), "api", string(options.API), "discovery API that the Envoy uses, or grpc for a program without one: "+strings.Join(apis, ", "))
+	flags.StringSliceVar(&options.XDS, "xds", nil, "HOST:PORT[,HOST:PORT...] where the replicas of the server answer Envoys: "+
+		"with streams for delta and ads (port 15010 of --server's host), with HTTP for rest and v1 (--server)")
+	flags.StringVar(&options.Cluster, "service-cluster", options.Cluster, "cluster name that the Envoy states")
+	flags.StringToStringVar(&options.Labels, "labels", nil, "labels of the workload that the Envoy states, such as app=web,version=v1: selectors look at them")
+	flags.StringVar(&options.Locality, "locality", "", "REGION/ZONE/SUBZONE of the workload that the Envoy states: closer instances are preferred")
+	flags.StringVar(&options.CAFile, "ca-file", options.CAFile, "authorities that the Envoy trusts for an https server")
+	flags.StringVar(&options.XDSCAFile, "xds-ca", "", "authorities of a server that streams with TLS (--grpc-tls-cert of pilot-api); --ca-file when --server is https")
+	flags.StringVar(&options.XDSCertFile, "xds-cert", "", "certificate that the Envoy shows to a server that streams, with --xds-key (--grpc-client-ca of pilot-api)")
+	flags.StringVar(&options.XDSKeyFile, "xds-key", "", "key of --xds-cert")
+	flags.IntVar(&options.AdminPort, "admin-port", options.AdminPort,
+		"port of the Envoy's own interface, on loopback; 0 for one that is free, which envoy --admin-address-path FILE tells")
+	flags.DurationVar(&options.RefreshDelay, refreshDelay, options.RefreshDelay, "time between two polls for clusters and listeners, with --api rest or v1")
+	// The flag exists, so this cannot fail.
+	_ = cmd.RegisterFlagCompletionFunc("api", cobra.FixedCompletions(apis, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// checkPolls refuses a time between polls for an API that does not poll.
+func checkPolls(cmd *cobra.Command, api envoy.API) error {
+	if !cmd.Flags().Changed(refreshDelay) || !api.Streams() {
+		return nil
+	}
+	return fmt.Errorf("--%s is for --api %s and %s: with %s what changes is pushed", refreshDelay, envoy.REST, envoy.V1, api)
+}
+
+// checkNode checks that the identity is complete and that the server will accept it.
+func checkNode(id string, labels mesh.Labels) error {
+	_, err := mesh.ParseProxy(id)
+	if err == nil && slices.Contains(strings.Split(id, "~"), "") {
+		err = fmt.Errorf("node %q: no part may be empty", id)
+	}
+	if err != nil {
+		return fmt.Errorf("node ID must be role~ip~id~domain, like sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local: %w", err)
+	}
+	_, err = mesh.NewNode(id, "", labels)
+	return err
+}

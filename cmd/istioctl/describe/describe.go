@@ -1,0 +1,182 @@
+package describe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/offline"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/past"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/targets"
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+type describeFlags struct {
+	offline.Flags
+	output string
+}
+
+func NewCommand(s *cli.Session) *cobra.Command {
+	var f describeFlags
+	cmd := &cobra.Command{
+		Use:   "describe (KIND NAME | KIND/NAME)",
+		Short: "Show an object with its status, references and changes",
+		Long: `Show an object with its main fields, its status with the proxies, the references from
+it and to it, its problems, its recent changes and their authors, and the proxies that
+it affects.
+
+Hosts have the meaning that they have in the object's namespace. The answer includes
+everything that was written before the request.
+
+With -f, istioctl asks no server. It compiles the objects of the files, which are all
+objects that it knows, and shows no changes, no proxies, and no refusals of Envoys.`,
+		Example: `  # What is it, who uses it, and does it work?
+  istioctl describe virtualservice reviews
+
+  # Who would break if this was deleted?
+  istioctl describe dr/reviews -o yaml
+
+  # The same by the files of a folder, before anything is stored
+  istioctl describe serviceentry reviews -f rules/`,
+		ValidArgsFunction: targets.CompleteName(s),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := printer.Check(f.output, printer.DocumentFormats); err != nil {
+			return err
+		}
+		if err := f.Check(cmd); err != nil {
+			return err
+		}
+		key, err := targets.One("describe", s.Namespace, args)
+		if err != nil {
+			return err
+		}
+		return runDescribe(cmd.Context(), s, &f, key)
+	}
+	f.Add(cmd)
+	printer.AddFlag(cmd, &f.output, printer.DocumentFormats)
+	return cmd
+}
+
+// description is what is known about an object.
+type description struct {
+	client.ObjectWithStatus
+	diag.References
+	problems diag.List
+	changes  []past.Entry   // newest first
+	proxies  []client.Proxy // those that the object concerns
+	live     bool           // from a server; otherwise changes and proxies are unknown
+}
+
+func runDescribe(ctx context.Context, s *cli.Session, f *describeFlags, key schema.Key) error {
+	look := lookAt
+	if f.Offline() {
+		look = f.look
+	}
+	d, err := look(ctx, s, key)
+	switch {
+	case err != nil:
+		return err
+	case d == nil:
+		return fmt.Errorf("%s/%s not found in namespace %s", strings.ToLower(key.Kind), key.Name, key.Namespace)
+	case printer.IsTable(f.output):
+		return d.write(s.Stdout)
+	}
+	document, err := d.document()
+	if err != nil {
+		return err
+	}
+	return printer.WriteDocument(s.Stdout, f.output, document)
+}
+
+// lookAt asks the server. It returns nil if there is no such object. The problems are
+// first, because that request waits until everything written before is compiled, and
+// the other answers depend on it.
+func lookAt(ctx context.Context, s *cli.Session, key schema.Key) (*description, error) {
+	c, err := s.Connect(s.Warn)
+	if err != nil {
+		return nil, err
+	}
+	var d description
+	var problems *client.Problems
+	var references *diag.References
+	for _, ask := range []func() error{
+		func() (err error) { problems, err = c.Problems(ctx); return err },
+		func() (err error) { references, err = c.References(ctx, key); return err },
+		func() (err error) {
+			d.ObjectWithStatus, err = c.GetWithFreshStatus(ctx, key, store.ReadOptions{})
+			return err
+		},
+		func() (err error) { d.changes, err = changesOf(ctx, c, key); return err },
+		func() (err error) { d.proxies, err = c.ProxiesOf(ctx, key); return err },
+	} {
+		if err := ask(); errors.Is(err, store.ErrNotFound) {
+			return nil, nil
+		} else if err != nil {
+			return nil, s.Fail(ctx, err)
+		}
+	}
+	d.References, d.problems, d.live = *references, problemsOf(problems.Problems, key), true
+	return &d, nil
+}
+
+// changesOf returns the changes that the server knows, without the objects' states.
+func changesOf(ctx context.Context, c *client.Client, key schema.Key) ([]past.Entry, error) {
+	versions, err := c.History(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := past.Entries(versions)
+	for i := range entries {
+		entries[i].Object = nil
+	}
+	return entries, err
+}
+
+// look compiles the files. It returns nil if the object is not in them.
+func (f *describeFlags) look(ctx context.Context, s *cli.Session, key schema.Key) (*description, error) {
+	snapshot, objects, err := f.Snapshot(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(objects, func(o *schema.Object) bool { return o.Key() == key })
+	if at < 0 {
+		return nil, nil
+	}
+	c := compile.NewCompiler()
+	c.Advance(snapshot)
+	return &description{
+		ObjectWithStatus: client.ObjectWithStatus{Object: objects[at]}, References: c.References(key),
+		problems: problemsOf(slices.Concat(snapshot.Problems, c.Problems()), key),
+	}, nil
+}
+
+func problemsOf(all diag.List, key schema.Key) diag.List {
+	return slices.DeleteFunc(slices.Clone(all), func(p diag.Problem) bool { return p.Object != key.Ref() })
+}
+
+// document returns the description for programs.
+func (d *description) document() (any, error) {
+	object, err := printer.GenericWithStatus(d.ObjectWithStatus)
+	if err != nil {
+		return nil, err
+	}
+	object.SetManagedFields(nil)
+	return struct {
+		Object any `json:"object"`
+		diag.References
+		Problems diag.List      `json:"problems"`
+		Changes  []past.Entry   `json:"changes,omitempty"`
+		Proxies  []client.Proxy `json:"proxies,omitempty"`
+	}{object.Object, d.References, append(diag.List{}, d.problems...), d.changes, d.proxies}, nil
+}

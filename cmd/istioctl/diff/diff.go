@@ -1,0 +1,159 @@
+package diff
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/apply"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/past"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/targets"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+func NewCommand(s *cli.Session) *cobra.Command {
+	var files manifest.Files
+	var past pastFlags
+	var proxies bool
+	cmd := &cobra.Command{
+		Use:   "diff (-f FILE | (KIND NAME | KIND/NAME) --revision REVISION [--to REVISION])",
+		Short: "Show the changes that an apply would make, or past changes",
+		Long: `Show the changes that 'istioctl apply' would make, as a unified diff. The server checks
+each object and returns what it would store. It stores nothing.
+
+--proxies shows the changes in the configuration of proxies instead. The server
+compiles all objects, with those of the files in place of the stored ones. Each
+Envoy resource that would change is shown once, with the number of proxies for which
+it would change in that way. The proxies of all replicas are included. The exit code
+is 2 if no proxy is connected, or if a replica does not answer and the others show no
+difference.
+
+--revision shows the changes of an object since that revision, or from that revision
+to the revision of --to. 'istioctl history' lists the revisions.
+
+As in kubectl, the exit code is 0 if there is no difference, 1 if there is one, and 2
+if the comparison was not possible.`,
+		Example: `  # What would this folder change?
+  istioctl diff -R -f rules/
+
+  # And what would proxies be told?
+  istioctl diff --proxies -f reviews-v2.yaml
+
+  # What has changed since, and what did one change do?
+  istioctl diff virtualservice reviews --revision 1204
+  istioctl diff virtualservice reviews --revision 1204 --to 1310`,
+		ValidArgsFunction: targets.CompleteName(s),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if past.given() {
+			return compared(diffPast(cmd.Context(), s, past, files, proxies, args))
+		}
+		if err := manifest.NoArgs(cmd, args); err != nil {
+			return err
+		}
+		if err := files.Required(); err != nil {
+			return err
+		}
+		show := diffObjects
+		if proxies {
+			show = diffProxies
+		}
+		return compared(show(cmd.Context(), s, files))
+	}
+	files.Add(cmd)
+	past.add(cmd)
+	cmd.Flags().BoolVar(&proxies, "proxies", false, "show the changes in the configuration of proxies")
+	return cmd
+}
+
+// compared turns the result of a comparison into an exit code.
+func compared(differs bool, err error) error {
+	switch {
+	case err != nil:
+		return cli.ExitWith(err, exitNotCompared)
+	case differs:
+		return cli.ExitWith(cli.ErrReported, exitDiffers)
+	}
+	return nil
+}
+
+// Exit codes of diff. They are the same as kubectl's.
+const (
+	exitDiffers     = 1
+	exitNotCompared = 2
+)
+
+// diffObjects compares the stored objects with those that an apply would store.
+func diffObjects(ctx context.Context, s *cli.Session, files manifest.Files) (differs bool, err error) {
+	list, err := manifest.Read(ctx, s, files, manifest.Named("diff"), manifest.Repeated(diag.Warning))
+	if err != nil {
+		return false, err
+	}
+	warnings := apply.HoldWarnings(s, len(list) > 1)
+	c, err := s.ConnectWith(client.Options{Warn: warnings.Tell, DryRun: true})
+	if err != nil {
+		return false, err
+	}
+	var failures []error
+	for _, m := range list {
+		different, err := diffObject(ctx, s, c, m)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("%s%s: %s", printer.Label(m.Object), printer.Where(m.Object), s.Explain(ctx, err)))
+		}
+		differs = differs || different
+		if errors.Is(err, store.ErrUnavailable) {
+			break
+		}
+	}
+	warnings.Judge(ctx, list)
+	return differs, errors.Join(failures...)
+}
+
+func diffObject(ctx context.Context, s *cli.Session, c *client.Client, m manifest.Manifest) (bool, error) {
+	before, err := c.Get(ctx, m.Key(), store.ReadOptions{})
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return false, err
+	}
+	after, _, err := apply.One(ctx, c, m)
+	if err != nil {
+		return false, err
+	}
+	old, err := comparable(before)
+	if err != nil {
+		return false, err
+	}
+	next, err := comparable(after)
+	if err != nil {
+		return false, err
+	}
+	return showDiff(s, m.Key().Ref().String()+" (stored)", old, m.Key().Ref().String()+" ("+m.Place().File+")", next)
+}
+
+// comparable returns an object as YAML without the fields that each write sets.
+func comparable(o *schema.Object) ([]byte, error) {
+	if o == nil {
+		return nil, nil
+	}
+	fields, err := past.Authored(o)
+	if err != nil {
+		return nil, err
+	}
+	return printer.MarshalYAML(fields)
+}
+
+// showDiff prints a unified diff. It prints nothing if the texts are equal.
+func showDiff(s *cli.Session, oldName string, old []byte, newName string, next []byte) (differs bool, err error) {
+	_, text, _ := bytes.Cut(diff.Diff(oldName, old, newName, next), []byte("\n")) // Without "diff old new".
+	_, err = s.Stdout.Write(text)
+	return len(text) > 0, err
+}

@@ -1,0 +1,123 @@
+package edit
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/targets"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/writes"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+const patched writes.Outcome = "patched"
+
+// patchTypes maps the values of --type.
+var patchTypes = map[string]types.PatchType{"merge": types.MergePatchType, "json": types.JSONPatchType}
+
+type patchFlags struct {
+	text, file, kind string
+	output, dryRun   string
+}
+
+func NewPatchCommand(s *cli.Session) *cobra.Command {
+	var flags patchFlags
+	cmd := &cobra.Command{
+		Use:   "patch (KIND NAME | KIND/NAME) (-p PATCH | --patch-file FILE)",
+		Short: "Change some fields of an object",
+		Long: `Change some fields of an object by a patch in YAML or JSON. A merge patch has the
+fields to set, and null for the fields to remove; it replaces lists as a whole. With
+--type=json the patch is a list of operations (RFC 6902). The server applies the patch
+to the newest state of the object, so concurrent changes of other fields are not lost.`,
+		Example: `  # Another timeout for the first route
+  istioctl patch virtualservice reviews --type=json \
+    -p '[{"op": "replace", "path": "/spec/http/0/timeout", "value": "2s"}]'
+
+  # Set one label, remove another, and see what would come of it
+  istioctl patch vs/reviews -p '{metadata: {labels: {team: books, old: null}}}' --dry-run=server -o yaml`,
+		ValidArgsFunction: targets.CompleteName(s),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runPatch(cmd.Context(), s, flags, args) }
+	cmd.Flags().StringVarP(&flags.text, "patch", "p", "", "the patch")
+	cmd.Flags().StringVar(&flags.file, "patch-file", "", "file with the patch")
+	cmd.Flags().StringVar(&flags.kind, "type", "merge", "merge or json")
+	writes.AddDryRun(cmd, &flags.dryRun, `"server": the server checks, and tells what it would do; or "none"`, writes.DryRunNone, writes.DryRunServer)
+	printer.AddFlag(cmd, &flags.output, printer.WriteFormats)
+	// The flags exist, so this cannot fail.
+	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]string{"merge", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func runPatch(ctx context.Context, s *cli.Session, flags patchFlags, args []string) error {
+	kind, ok := patchTypes[flags.kind]
+	if !ok {
+		return cli.Usagef("--type=%s: want merge or json", flags.kind)
+	}
+	if err := printer.Check(flags.output, printer.WriteFormats); err != nil {
+		return err
+	}
+	key, err := targets.One("patch", s.Namespace, args)
+	if err != nil {
+		return err
+	}
+	patch, err := flags.read()
+	if err != nil {
+		return err
+	}
+	write := writes.Options{Output: flags.output, DryRun: flags.dryRun}
+	c, err := write.Connect(s, s.WarnUnknown)
+	if err != nil {
+		return err
+	}
+	named, err := targets.NameOnly(key)
+	if err != nil {
+		return err
+	}
+	return writes.Perform(ctx, s, write, []writes.Step{patchStep(c, named, kind, patch)})
+}
+
+func patchStep(c *client.Client, named *schema.Object, kind types.PatchType, patch []byte) writes.Step {
+	return writes.Step{Object: named, Promise: patched, Do: func(ctx context.Context) (*schema.Object, writes.Outcome, error) {
+		before, err := c.Get(ctx, named.Key(), store.ReadOptions{})
+		if err != nil {
+			return nil, writes.Failed, err
+		}
+		o, err := c.Patch(ctx, named.Key(), kind, patch)
+		if err == nil && bytes.Equal(o.JSON(), before.JSON()) {
+			return o, writes.Unchanged, nil
+		}
+		return o, patched, err
+	}}
+}
+
+// read returns the patch as JSON.
+func (f patchFlags) read() ([]byte, error) {
+	if (f.text == "") == (f.file == "") {
+		return nil, cli.Usagef("say the patch with -p or --patch-file")
+	}
+	text, where := []byte(f.text), "-p"
+	if f.file != "" {
+		var err error
+		if text, err = os.ReadFile(f.file); err != nil {
+			return nil, err
+		}
+		where = f.file
+	}
+	patch, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, cli.Usagef("%s: %s", where, strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
+	}
+	if f.kind == "json" && !bytes.HasPrefix(patch, []byte("[")) {
+		return nil, cli.Usagef(`%s: a patch of --type=json is a list of operations, such as [{"op": "replace", "path": "/spec/precedence", "value": 2}]`, where)
+	}
+	return patch, nil
+}

@@ -1,0 +1,225 @@
+package get
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/past"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/targets"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+type getFlags struct {
+	output        string
+	selector      targets.SelectorFlags
+	allNamespaces bool
+	watch         bool
+	managedFields bool
+	revision      past.Revision
+	chunk         cli.ChunkSize
+	rows          printer.RowOptions
+}
+
+func NewCommand(s *cli.Session) *cobra.Command {
+	var flags getFlags
+	cmd := &cobra.Command{
+		Use:   "get (KIND [NAME...] | KIND/NAME...)",
+		Short: "Show objects",
+		Long: `Show objects of a namespace, or of all namespaces with -A: all objects of a kind, or
+those with the given names. Separate several kinds by commas; "all" means every kind.
+A kind may be written as RouteRule, routerule(s), route-rule(s) or rr.
+
+istioctl requests many objects in pages (--chunk-size). All objects are as of one
+revision of the store, even if there are several kinds and somebody writes meanwhile.
+If the server has dropped that revision before the last page, istioctl starts again.`,
+		Example: `  # All route rules of the default namespace
+  istioctl get routerules
+
+  # Everything everywhere
+  istioctl get all -A
+
+  # One object as its file
+  istioctl get routerule reviews-v2 -o yaml
+
+  # The names of all rules with a label, and of the services that route to a host
+  istioctl get rr -l team=reviews -o name
+  istioctl get vs -A --field-selector destination.host=reviews -o name
+
+  # One object as it was, also if it was deleted since
+  istioctl get routerule reviews-v2 --revision 1204 -o yaml
+
+  # Precedences by name
+  istioctl get rr -o custom-columns=NAME:.metadata.name,PRECEDENCE:.spec.precedence`,
+		ValidArgsFunction: targets.CompleteNames(s),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return runGet(cmd.Context(), s, flags, args)
+	}
+	printer.AddFlag(cmd, &flags.output, printer.ReadFormats)
+	targets.AddFlags(cmd, &flags.selector, &flags.allNamespaces)
+	cmd.Flags().BoolVar(&flags.rows.NoHeaders, "no-headers", false, "print tables without headers")
+	cmd.Flags().BoolVar(&flags.rows.ShowLabels, "show-labels", false, "show the labels as the last column of tables")
+	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show the owners of fields, in YAML and JSON")
+	cmd.Flags().Var(&flags.revision, "revision", "show objects as they were at this revision; 'istioctl history' lists revisions")
+	flags.chunk.Add(cmd)
+	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "continue with changes as they happen")
+	return cmd
+}
+
+func runGet(ctx context.Context, s *cli.Session, flags getFlags, args []string) error {
+	if err := flags.chunk.Check(); err != nil {
+		return err
+	}
+	if flags.revision > 0 && flags.watch {
+		return cli.Usagef("--revision and --watch: the past does not change")
+	}
+	if flags.watch {
+		return runWatch(ctx, s, watchFlags{
+			output: flags.output, selector: flags.selector, allNamespaces: flags.allNamespaces,
+			plain: true, rows: flags.rows, chunk: flags.chunk,
+		}, args)
+	}
+	q, err := newQuery(s, flags.output, flags.selector, flags.allNamespaces, args)
+	if err != nil {
+		return err
+	}
+	if flags.revision > 0 && len(q.Targets) == 0 {
+		return cli.Usagef("--revision wants the names of objects: the server keeps the past of each for itself")
+	}
+	c, err := s.Connect(s.Warn)
+	if err != nil {
+		return err
+	}
+	q.revision, q.chunk = int64(flags.revision), flags.chunk
+	objects, err := q.run(ctx, s, c)
+	if err != nil && !errors.Is(err, cli.ErrReported) {
+		return s.Fail(ctx, err)
+	}
+	return errors.Join(showObjects(s, q, flags, objects), err)
+}
+
+// run asks the server. It reports names that do not exist, and returns the rest with
+// errReported.
+func (q query) run(ctx context.Context, s *cli.Session, c *client.Client) ([]client.ObjectWithStatus, error) {
+	if len(q.Targets) > 0 {
+		return q.byName(ctx, s, c)
+	}
+	list, err := cli.List(ctx, s, c, q.what(), q.chunk)
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+func (q query) byName(ctx context.Context, s *cli.Session, c *client.Client) ([]client.ObjectWithStatus, error) {
+	if err := past.Reached(ctx, c, q.revision); err != nil {
+		return nil, err
+	}
+	var objects []client.ObjectWithStatus
+	var missing error
+	found := map[string]bool{}
+	for _, t := range q.Targets {
+		o, err := q.one(ctx, c, t)
+		switch {
+		case errors.Is(err, store.ErrNotFound) && q.Asked == targets.EveryKind && q.revision == 0:
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrExpired) && q.revision > 0:
+			fmt.Fprintf(s.Stderr, "error: %s/%s not found in namespace %s%s%s\n", t.Kind.Singular, t.Name, q.namespace, q.then(err), targets.Misread(t.Name))
+			missing = cli.ErrReported
+		case err != nil:
+			return nil, err
+		default:
+			objects = append(objects, o)
+			found[t.Name] = true
+		}
+	}
+	if q.Asked == targets.EveryKind && q.revision == 0 {
+		missing = reportNowhere(s, q, found)
+	}
+	return objects, missing
+}
+
+// reportNowhere reports the names that no object of any kind has.
+func reportNowhere(s *cli.Session, q query, found map[string]bool) (missing error) {
+	for _, t := range q.Targets {
+		if !found[t.Name] {
+			fmt.Fprintf(s.Stderr, "error: nothing is named %s in namespace %s%s\n", t.Name, q.namespace, targets.Misread(t.Name))
+			found[t.Name], missing = true, cli.ErrReported
+		}
+	}
+	return missing
+}
+
+// one returns an object as it is or was.
+func (q query) one(ctx context.Context, c *client.Client, t targets.Target) (client.ObjectWithStatus, error) {
+	key := t.In(q.namespace)
+	if q.revision == 0 {
+		return c.GetWithStatus(ctx, key, store.ReadOptions{})
+	}
+	o, err := store.At(ctx, c, key, q.revision)
+	return client.ObjectWithStatus{Object: o}, err
+}
+
+// then explains why an object was not found in the past.
+func (q query) then(err error) string {
+	if q.revision == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" at revision %d: %s", q.revision, cli.Reason(err))
+}
+
+// showObjects prints the objects found. An empty result is not an error.
+func showObjects(s *cli.Session, q query, flags getFlags, objects []client.ObjectWithStatus) error {
+	alone := len(q.Targets) == 1
+	switch {
+	case len(objects) == 0 && len(q.Targets) > 0:
+		return nil // Each missing object was reported.
+	case len(objects) == 0 && printer.IsTable(flags.output):
+		fmt.Fprintln(s.Stderr, q.Nothing(q.namespace))
+		return nil
+	case printer.IsTable(flags.output):
+		return showTables(s, q, flags, objects)
+	}
+	p, err := printer.New(flags.output)
+	if err != nil {
+		return err
+	}
+	if omit, ok := p.(*printers.OmitManagedFieldsPrinter); ok && flags.managedFields {
+		p = omit.Delegate
+	}
+	return printer.PrintObjects(s.Stdout, p, objects, alone)
+}
+
+// showTables prints one table per kind.
+func showTables(s *cli.Session, q query, flags getFlags, objects []client.ObjectWithStatus) error {
+	style := printer.Style{
+		Wide: flags.output == printer.Wide, Namespaces: q.namespace == "", Kinds: len(q.Kinds) > 1,
+		RowOptions: flags.rows,
+	}
+	printed := false
+	for _, kind := range q.Kinds {
+		var rows []client.ObjectWithStatus
+		for _, o := range objects {
+			if o.Object.Kind == kind {
+				rows = append(rows, o)
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		if printed {
+			fmt.Fprintln(s.Stdout)
+		}
+		printed = true
+		if err := printer.NewTable(s.Stdout, kind, style).PrintStated(rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/past"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/targets"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+var historyFormats = []string{printer.Table, printer.Wide, printer.YAML, printer.JSON}
+
+func NewCommand(s *cli.Session) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "history (KIND NAME | KIND/NAME)",
+		Short: "Show the versions of an object, and their authors",
+		Long: `Show the versions of an object that the server still has, the newest first: the
+revision and time at which each began, the user and program that made it, and the
+fields that changed. A deleted object has a history too. TRANSACTION is the end of an
+ID that all changes of one transaction share. -o wide shows the whole ID and all
+changed fields; -o yaml and -o json include each version.
+
+WHO is the user that the change states. It is not verified, unless a proxy in front of
+the server does that. istioctl states the user of the operating system, or
+ISTIOCTL_USER. The server keeps the newest 10 changes of an object
+(pilot-api --history).`,
+		Example: `  # Who changed this, and what?
+  istioctl history virtualservice reviews
+
+  # With the states themselves, also of what was deleted
+  istioctl history vs/reviews -o yaml
+
+  # What did it look like, and back to it
+  istioctl get virtualservice reviews --revision 1204 -o yaml
+  istioctl rollback virtualservice reviews --to 1204`,
+		ValidArgsFunction: targets.CompleteName(s),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := printer.Check(output, historyFormats); err != nil {
+			return err
+		}
+		key, err := targets.One("history", s.Namespace, args)
+		if err != nil {
+			return err
+		}
+		return runHistory(cmd.Context(), s, output, key)
+	}
+	printer.AddFlag(cmd, &output, historyFormats)
+	return cmd
+}
+
+func runHistory(ctx context.Context, s *cli.Session, output string, key schema.Key) error {
+	c, err := s.Connect(s.Warn)
+	if err != nil {
+		return err
+	}
+	versions, err := past.Versions(ctx, s, c, key)
+	if err != nil {
+		return err
+	}
+	entries, err := past.Entries(versions)
+	if err != nil {
+		return err
+	}
+	if !printer.IsTable(output) {
+		return printer.WriteDocument(s.Stdout, output, struct {
+			APIVersion string       `json:"apiVersion"`
+			Kind       string       `json:"kind"`
+			Items      []past.Entry `json:"items"`
+		}{"registry.istio.io/v1", "History", entries})
+	}
+	return showHistory(s, entries, output == printer.Wide)
+}
+
+func showHistory(s *cli.Session, entries []past.Entry, wide bool) error {
+	tab := printers.GetNewTabWriter(s.Stdout)
+	fmt.Fprintln(tab, "REVISION\tGENERATION\tWHEN\tVERB\tWHO\tPROGRAM\tTRANSACTION\tCHANGED")
+	for _, e := range entries {
+		generation := printer.None
+		if e.Object != nil {
+			generation = strconv.FormatInt(e.Generation, 10)
+		}
+		fmt.Fprintf(tab, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Revision, generation, e.WhenText(), e.VerbText(), e.Who(), e.ProgramText(), e.TransactionText(wide), e.ChangedText(wide))
+	}
+	return tab.Flush()
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+const (
+	// PageSize is the number of objects in a request, as in kubectl.
+	PageSize = 500
+	// listTries is how often a paged list is started, if the server forgets its
+	// revision before the last page is read.
+	listTries = 5
+)
+
+// ChunkSize is the number of objects per request that the user asked for.
+type ChunkSize int64
+
+func (n *ChunkSize) Add(cmd *cobra.Command) {
+	cmd.Flags().Int64Var((*int64)(n), "chunk-size", PageSize, "number of objects in a request, all of one revision; 0 means all")
+}
+
+func (n ChunkSize) Check() error {
+	if n < 0 {
+		return Usagef("--chunk-size %d: must be 0 (all at once) or more", n)
+	}
+	return nil
+}
+
+// List reads the selection in pages, all of it at one revision. If the server forgets
+// that revision too often in between, list reads everything in one request.
+func List(ctx context.Context, s *Session, c *client.Client, what client.Selection, size ChunkSize) (list *client.ListWithStatus, err error) {
+	for range listTries {
+		list, err = readPages(ctx, s, c, what, size)
+		if !errors.Is(err, store.ErrExpired) {
+			return list, err
+		}
+	}
+	return readPages(ctx, s, c, what, 0)
+}
+
+func readPages(ctx context.Context, s *Session, c *client.Client, what client.Selection, size ChunkSize) (*client.ListWithStatus, error) {
+	defer s.ClearProgress()
+	whole := &client.ListWithStatus{}
+	for page, err := range c.Pages(ctx, what, store.ListOptions{Limit: int(size)}) {
+		if err != nil {
+			return nil, err
+		}
+		whole.Revision, whole.Items = page.Revision, append(whole.Items, page.Items...)
+		if page.Remaining != 0 {
+			s.Progress(fmt.Sprintf("%d objects", len(whole.Items)))
+		}
+	}
+	return whole, nil
+}

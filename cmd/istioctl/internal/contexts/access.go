@@ -1,0 +1,109 @@
+package contexts
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/client"
+)
+
+// Access holds the credentials for a server, or for the proxy in front of it, and how
+// to check the server's identity. Certificates, keys and tokens are file names.
+type Access struct {
+	TokenFile            string `json:"tokenFile,omitempty"`
+	CertificateAuthority string `json:"certificateAuthority,omitempty"`
+	ClientCertificate    string `json:"clientCertificate,omitempty"`
+	ClientKey            string `json:"clientKey,omitempty"`
+}
+
+// below returns access with relative names resolved against dir.
+func (a Access) below(dir string) Access {
+	for _, name := range []*string{&a.TokenFile, &a.CertificateAuthority, &a.ClientCertificate, &a.ClientKey} {
+		if *name != "" && !filepath.IsAbs(*name) {
+			*name = filepath.Join(dir, *name)
+		}
+	}
+	return a
+}
+
+// Apply makes the client of a server use the credentials.
+func (a Access) Apply(opts *client.Options, server string) error {
+	if a == (Access{}) {
+		return nil
+	}
+	settings, err := a.tls()
+	if err != nil {
+		return err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = settings
+	opts.HTTPClient = &http.Client{Transport: transport}
+	if a.TokenFile == "" {
+		return nil
+	}
+	if !isPrivate(server) {
+		return fmt.Errorf("the token of the context goes by https only, not to %s", server)
+	}
+	opts.HTTPClient.Transport = bearer{transport, a.TokenFile}
+	return nil
+}
+
+// isPrivate reports whether nobody can read the traffic to the server on its way.
+func isPrivate(server string) bool {
+	u, err := url.Parse(server)
+	if err != nil {
+		return false
+	}
+	return u.Scheme == "https" || IsLoopback(u.Hostname())
+}
+
+func (a Access) tls() (*tls.Config, error) {
+	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	if a.CertificateAuthority != "" {
+		text, err := os.ReadFile(a.CertificateAuthority)
+		if err != nil {
+			return nil, err
+		}
+		settings.RootCAs = x509.NewCertPool()
+		if !settings.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s: no certificate in it", a.CertificateAuthority)
+		}
+	}
+	if a.ClientCertificate != "" || a.ClientKey != "" {
+		pair, err := tls.LoadX509KeyPair(a.ClientCertificate, a.ClientKey)
+		if err != nil {
+			return nil, fmt.Errorf("client certificate: %w", err)
+		}
+		settings.Certificates = []tls.Certificate{pair}
+	}
+	return settings, nil
+}
+
+// bearer sends the token from a file. It follows rotations of the file.
+type bearer struct {
+	http.RoundTripper
+	file string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	token, err := os.ReadFile(b.file)
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	return b.RoundTripper.RoundTrip(r)
+}
+
+func IsLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

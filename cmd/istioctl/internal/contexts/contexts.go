@@ -1,0 +1,122 @@
+package contexts
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/internal/wholefile"
+)
+
+// File is the config file: named servers, and the name of the default one.
+type File struct {
+	Current  string    `json:"currentContext,omitempty"`
+	Contexts []Context `json:"contexts,omitempty"`
+
+	file string
+}
+
+type Context struct {
+	Name      string `json:"name"`
+	Server    string `json:"server,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Access
+}
+
+// configFile returns the path of the file with the contexts, "" if it is unknown.
+func configFile(getenv func(string) string) string {
+	if file := getenv("ISTIOCTL_CONFIG"); file != "" {
+		return file
+	}
+	dir := getenv("XDG_CONFIG_HOME")
+	if home := getenv("HOME"); dir == "" && home != "" {
+		dir = filepath.Join(home, ".config")
+	}
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "istioctl", "config.yaml")
+}
+
+// Read reads the config file. A missing file has no contexts.
+func Read(getenv func(string) string) (*File, error) {
+	c := &File{file: configFile(getenv)}
+	if c.file == "" {
+		return c, nil
+	}
+	text, err := os.ReadFile(c.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err == nil {
+		err = unread(yaml.UnmarshalStrict(text, c))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("config file %s: %w", c.file, err)
+	}
+	return c, nil
+}
+
+// unread turns a parse error into an error that a person can read, without Go's terms.
+func unread(err error) error {
+	if err == nil {
+		return nil
+	}
+	var typed *json.UnmarshalTypeError
+	if errors.As(err, &typed) {
+		return fmt.Errorf("%s cannot be of type %s: mend or remove the file", cmp.Or(typed.Field, "the whole"), typed.Value)
+	}
+	text := err.Error()
+	for _, prefix := range []string{"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ", "json: "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	return errors.New(text + ": mend or remove the file")
+}
+
+func (c *File) Write() error {
+	if c.file == "" {
+		return errors.New("there is no place for a config file: set ISTIOCTL_CONFIG or HOME")
+	}
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(c.file), 0o700); err != nil {
+		return err
+	}
+	return wholefile.WriteText(c.file, 0o600, text)
+}
+
+func (c *File) Names() (names []string) {
+	for _, n := range c.Contexts {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// Find returns the context with a name.
+func (c *File) Find(name string) (*Context, error) {
+	i := slices.Index(c.Names(), name)
+	if i < 0 {
+		has := "none"
+		if len(c.Contexts) > 0 {
+			has = strings.Join(c.Names(), ", ")
+		}
+		return nil, fmt.Errorf("there is no context %q in %s, it has %s", name, c.file, has)
+	}
+	return &c.Contexts[i], nil
+}
+
+// Credentials returns the credentials of a context. Relative names are below the folder
+// of the config file.
+func (c *File) Credentials(of *Context) Access {
+	return of.below(filepath.Dir(c.file))
+}

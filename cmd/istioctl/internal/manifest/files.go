@@ -1,0 +1,164 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// MaxInput bounds the size of one file, HTTP response or standard input.
+const MaxInput = 64 << 20
+
+// Files say where to read objects from.
+type Files struct {
+	names     []string
+	recursive bool
+}
+
+func (f *Files) Add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVarP(&f.names, "filename", "f", nil, "file, folder, URL, or - for standard input; may be repeated")
+	cmd.Flags().BoolVarP(&f.recursive, "recursive", "R", false, "also read the folders within folders")
+	// The flag exists, so these cannot fail.
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+}
+
+// Given reports whether there are any.
+func (f *Files) Given() bool { return len(f.names) > 0 }
+
+// Required checks the flags of verbs that take objects only from files.
+func (f *Files) Required() error {
+	if !f.Given() {
+		return cli.Usagef("say what to read with -f FILE (a file, folder, URL, or - for standard input)")
+	}
+	return nil
+}
+
+func (f *Files) NoObjects() error {
+	return fmt.Errorf("no objects in %s", strings.Join(f.names, ", "))
+}
+
+// Documents reads everything that the flags name, in order, and then reports everything
+// that could not be read.
+func Documents(ctx context.Context, s *cli.Session, f Files) ([]schema.Document, error) {
+	var docs []schema.Document
+	var failed []error
+	for _, name := range f.names {
+		got, err := readSource(ctx, s, name, f.recursive)
+		if err != nil {
+			failed = append(failed, err)
+		}
+		docs = append(docs, got...)
+	}
+	return docs, errors.Join(failed...)
+}
+
+func readSource(ctx context.Context, s *cli.Session, name string, recursive bool) ([]schema.Document, error) {
+	switch {
+	case name == "-":
+		return split(s.Stdin, "stdin")
+	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
+		return fetch(ctx, s, name)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return open(name)
+	}
+	return folder(name, recursive)
+}
+
+func fetch(ctx context.Context, s *cli.Session, url string) ([]schema.Document, error) {
+	if s.RequestTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.RequestTimeout)
+		defer cancel()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: the server answers %s", url, resp.Status)
+	}
+	return split(resp.Body, url)
+}
+
+// folder reads the YAML and JSON files of a folder, sorted by name. It skips names that
+// begin with a dot, which belong to editors and other programs.
+func folder(root string, recursive bool) ([]schema.Document, error) {
+	var docs []schema.Document
+	var failed []error
+	files := 0
+	walked := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil: // The other files may be readable.
+			failed = append(failed, err)
+			return nil
+		case path == root:
+			return nil
+		case entry.IsDir() && (!recursive || hidden(entry)):
+			return filepath.SkipDir
+		case entry.IsDir() || hidden(entry) || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
+			return nil
+		}
+		files++
+		got, err := open(path)
+		docs, failed = append(docs, got...), append(failed, err)
+		return nil
+	})
+	err := errors.Join(append(failed, walked)...)
+	if err == nil && files == 0 {
+		err = fmt.Errorf("%s: no .yaml, .yml or .json file in this folder", root)
+	}
+	return docs, err
+}
+
+func hidden(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), ".") }
+
+func open(name string) ([]schema.Document, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return split(f, name)
+}
+
+func split(r io.Reader, name string) ([]schema.Document, error) {
+	text, err := io.ReadAll(io.LimitReader(r, MaxInput+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
+	case len(text) > MaxInput:
+		return nil, fmt.Errorf("%s: more than %d MiB", name, MaxInput>>20)
+	}
+	return schema.Split(text, name), nil
+}
+
+// NoArgs refuses arguments, because each file needs a -f. The error suggests no
+// whole command: that would lack the given flags, such as a dry run.
+func NoArgs(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return cli.Usagef("files are named with -f: say -f %s", strings.Join(args, " -f "))
+}

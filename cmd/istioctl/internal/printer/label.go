@@ -1,0 +1,20 @@
+package printer
+
+import "github.com/pilot-api/pilot-api/schema"
+
+// Label returns the name of an object in result lines.
+func Label(o *schema.Object) string {
+	name := o.Meta.Name
+	if name == "" {
+		name = o.Meta.GenerateName + "(generated)"
+	}
+	return o.Kind.Singular + "/" + name
+}
+
+// Where returns the namespace for a result line, "" for the default namespace.
+func Where(o *schema.Object) string {
+	if o.Meta.Namespace == schema.DefaultNamespace {
+		return ""
+	}
+	return " in namespace " + o.Meta.Namespace
+}

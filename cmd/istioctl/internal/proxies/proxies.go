@@ -1,0 +1,47 @@
+package proxies
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/explain"
+)
+
+const Rejected = "REJECTED"
+
+// ShortNode returns the part of a node id that people chose.
+func ShortNode(node string) string {
+	if parts := strings.Split(node, "~"); len(parts) == 4 && parts[2] != "" {
+		return parts[2]
+	}
+	return node
+}
+
+// Worst returns the state of the type that lags behind the most.
+func Worst(one client.Proxy) string {
+	for _, state := range []string{Rejected, "STALE", "SENT", "FETCHED"} {
+		for _, name := range explain.Types {
+			if one.Types[name].State == state {
+				return state + " " + name
+			}
+		}
+	}
+	return "not yet"
+}
+
+// Doing says what a proxy does instead of running an object.
+func Doing(p client.Proxy) string {
+	runs := fmt.Sprintf("runs revision %d", p.Revision)
+	if p.Revision == 0 {
+		runs = "runs nothing yet that is known"
+	}
+	for _, name := range explain.Types {
+		if t := p.Types[name]; t.State == Rejected {
+			return fmt.Sprintf("refuses its %s and %s: %s", name, runs, cmp.Or(cli.OneLine(t.Error), "it does not say why"))
+		}
+	}
+	return runs
+}

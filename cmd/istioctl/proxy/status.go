@@ -1,0 +1,180 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/proxies"
+	"github.com/pilot-api/pilot-api/explain"
+	"github.com/pilot-api/pilot-api/internal/terminal"
+)
+
+var proxyFormats = []string{printer.Table, printer.Wide, printer.YAML, printer.JSON}
+
+func NewStatusCommand(s *cli.Session) *cobra.Command {
+	var output string
+	var watch bool
+	cmd := &cobra.Command{
+		Use:     "proxy-status [PROXY]",
+		Aliases: []string{"ps"},
+		Short:   "Show the proxies and the state of their configuration",
+		Long: `Show the proxies that are connected to any replica of the server or polled it lately,
+and the state of their configuration:
+
+  SYNCED    the proxy has acknowledged the newest configuration
+  SENT      the newest configuration was sent
+  STALE     newer configuration waits for other resources that it needs
+  REJECTED  the proxy refuses the configuration; -o wide shows its message
+  FETCHED   the proxy has fetched the newest configuration, and cannot say
+            whether it uses it
+
+REVISION is the revision of the store that the proxy runs. PROXY is a node ID, or a
+part of node IDs.`,
+		Example: `  # All of them
+  istioctl proxy-status
+
+  # Why does this one not take its routes?
+  istioctl proxy-status productpage-v1 -o wide
+
+  # Look on while a change goes out
+  istioctl proxy-status -w`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := printer.Check(output, proxyFormats); err != nil {
+			return err
+		}
+		c, err := s.Connect(s.Warn)
+		if err != nil {
+			return err
+		}
+		q := proxyQuery{c, strings.Join(args, ""), output}
+		if watch {
+			return s.Fail(cmd.Context(), followProxies(cmd.Context(), s, q))
+		}
+		all, err := q.there(cmd.Context())
+		if err != nil {
+			return s.Fail(cmd.Context(), err)
+		}
+		return printProxies(s, all, output)
+	}
+	printer.AddFlag(cmd, &output, proxyFormats)
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show the proxies again after each change, until interrupted")
+	return cmd
+}
+
+// proxyQuery asks for the proxies whose node contains a given text.
+type proxyQuery struct {
+	*client.Client
+	part, output string
+}
+
+func (q proxyQuery) ask(ctx context.Context) ([]client.Proxy, error) {
+	all, err := q.Proxies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(p client.Proxy) bool { return !strings.Contains(p.Node, q.part) }), nil
+}
+
+// there is like ask, but fails if there is no proxy.
+func (q proxyQuery) there(ctx context.Context) ([]client.Proxy, error) {
+	all, err := q.ask(ctx)
+	if err == nil && q.part != "" && len(all) == 0 {
+		err = fmt.Errorf("no proxy is connected whose node has %q in it", q.part)
+	}
+	return all, err
+}
+
+// followProxies shows the proxies again after each change. It looks once a second. The
+// first answer shows whether there is a server at all; later failures are retried.
+func followProxies(ctx context.Context, s *cli.Session, q proxyQuery) error {
+	shown, err := q.there(ctx)
+	if err == nil {
+		err = printProxies(s, shown, q.output)
+	}
+	if err != nil {
+		return err
+	}
+	link := cli.NewLink(s, nil)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		all, err := q.ask(ctx)
+		switch {
+		case err != nil:
+			link.Gone(ctx, err)
+			continue
+		case reflect.DeepEqual(all, shown):
+			link.Back()
+			continue
+		}
+		link.Back()
+		fmt.Fprintln(s.Stdout)
+		if err := printProxies(s, all, q.output); err != nil {
+			return err
+		}
+		shown = all
+	}
+}
+
+func printProxies(s *cli.Session, all []client.Proxy, output string) error {
+	switch {
+	case !printer.IsTable(output) && output != printer.Wide:
+		return printer.WriteDocument(s.Stdout, output, all)
+	case len(all) == 0:
+		fmt.Fprintln(s.Stderr, "No proxies are connected.")
+		return nil
+	}
+	return printProxyTable(s.Stdout, all, output == printer.Wide)
+}
+
+func printProxyTable(out io.Writer, all []client.Proxy, wide bool) error {
+	tab := printers.GetNewTabWriter(out)
+	head := []string{"PROXY", "ROLE", "TRANSPORT", "ENVOY"}
+	for _, name := range explain.Types {
+		head = append(head, strings.ToUpper(name))
+	}
+	head = append(head, "REVISION", "AGE")
+	if wide {
+		head = append(head, "REPLICA", "ADDRESS", "NODE", "REFUSES")
+	}
+	fmt.Fprintln(tab, strings.Join(head, "\t"))
+	for _, p := range all {
+		row := []string{proxies.ShortNode(p.Node), p.Role, p.Transport, cmp.Or(p.EnvoyVersion, "-")}
+		var words []string
+		for _, name := range explain.Types {
+			row = append(row, cmp.Or(p.Types[name].State, "-"))
+			if e := p.Types[name].Error; e != "" {
+				words = append(words, name+": "+e)
+			}
+		}
+		row = append(row, fmt.Sprint(p.Revision), duration.HumanDuration(time.Since(p.ConnectedSince)))
+		if wide {
+			row = append(row, cmp.Or(p.Replica, "-"), cmp.Or(p.Address, "-"), p.Node, cli.OneLine(strings.Join(words, "; ")))
+		}
+		for i := range row {
+			row[i] = terminal.Line(row[i])
+		}
+		fmt.Fprintln(tab, strings.Join(row, "\t"))
+	}
+	return tab.Flush()
+}
