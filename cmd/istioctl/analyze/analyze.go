@@ -25,7 +25,19 @@ const (
 	exitNotAnalyzed = 2
 )
 
-type analyzeFlags struct {
+// Analyst tells what is wrong with the objects of the server, and what would be.
+type Analyst interface {
+	Problems(ctx context.Context) (*client.Problems, error)
+	ProblemsInV1(ctx context.Context) (*client.Problems, error)
+	Preview(ctx context.Context, text []byte, namespace string) (*client.Preview, error)
+	PreviewInV1(ctx context.Context, text []byte, namespace string) (*client.Preview, error)
+}
+
+// Options are what the flags of analyze say.
+type Options struct {
+	// Connect connects to the server, whose warnings go to warn.
+	Connect func(warn func(string)) (Analyst, error)
+
 	offline.Flags
 	live   bool
 	v1     bool
@@ -34,8 +46,9 @@ type analyzeFlags struct {
 	failOn string
 }
 
+// NewCommand returns the command analyze.
 func NewCommand(s *cli.Session) *cobra.Command {
-	var f analyzeFlags
+	f := Options{Connect: func(warn func(string)) (Analyst, error) { return s.Connect(warn) }}
 	cmd := &cobra.Command{
 		Use:   "analyze [-f FILE]...",
 		Short: "Check the objects against each other",
@@ -72,7 +85,10 @@ is 1 for advice too: messages that --codes marks, of objects that are honoured.`
 		Args: manifest.NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		err := runAnalyze(cmd, s, &f)
+		err := f.check(cmd)
+		if err == nil {
+			err = f.Run(cmd.Context(), s)
+		}
 		if err == nil || errors.Is(err, cli.ErrReported) {
 			return err
 		}
@@ -88,7 +104,7 @@ is 1 for advice too: messages that --codes marks, of objects that are honoured.`
 	return cmd
 }
 
-func (f *analyzeFlags) check(cmd *cobra.Command) error {
+func (f *Options) check(cmd *cobra.Command) error {
 	if err := printer.Check(f.output, problemFormats); err != nil {
 		return err
 	}
@@ -107,14 +123,12 @@ func (f *analyzeFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-func runAnalyze(cmd *cobra.Command, s *cli.Session, f *analyzeFlags) error {
-	if err := f.check(cmd); err != nil {
-		return err
-	}
+// Run shows what is wrong, and returns an error with the exit code if something is.
+func (f *Options) Run(ctx context.Context, s *cli.Session) error {
 	if f.codes {
 		return showCodes(s, f.output)
 	}
-	found, err := f.analyze(cmd.Context(), s)
+	found, err := f.analyze(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -140,7 +154,7 @@ func runAnalyze(cmd *cobra.Command, s *cli.Session, f *analyzeFlags) error {
 	return nil
 }
 
-func (f *analyzeFlags) analyze(ctx context.Context, s *cli.Session) (*client.Problems, error) {
+func (f *Options) analyze(ctx context.Context, s *cli.Session) (*client.Problems, error) {
 	switch {
 	case !f.Offline():
 		return f.analyzeServer(ctx, s)
@@ -150,8 +164,8 @@ func (f *analyzeFlags) analyze(ctx context.Context, s *cli.Session) (*client.Pro
 	return f.analyzeFiles(ctx, s)
 }
 
-func (f *analyzeFlags) analyzeServer(ctx context.Context, s *cli.Session) (*client.Problems, error) {
-	c, err := s.Connect(s.Warn)
+func (f *Options) analyzeServer(ctx context.Context, s *cli.Session) (*client.Problems, error) {
+	c, err := f.Connect(s.Warn)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +174,7 @@ func (f *analyzeFlags) analyzeServer(ctx context.Context, s *cli.Session) (*clie
 }
 
 // problems returns the problems that the server reports.
-func (f *analyzeFlags) problems(ctx context.Context, c *client.Client) (*client.Problems, error) {
+func (f *Options) problems(ctx context.Context, c Analyst) (*client.Problems, error) {
 	if f.v1 {
 		return c.ProblemsInV1(ctx)
 	}
@@ -168,7 +182,7 @@ func (f *analyzeFlags) problems(ctx context.Context, c *client.Client) (*client.
 }
 
 // preview returns the problems that the server would report with the objects in text.
-func (f *analyzeFlags) preview(ctx context.Context, s *cli.Session, c *client.Client, text []byte) (*client.Preview, error) {
+func (f *Options) preview(ctx context.Context, s *cli.Session, c Analyst, text []byte) (*client.Preview, error) {
 	if f.v1 {
 		return c.PreviewInV1(ctx, text, s.Namespace)
 	}
@@ -177,7 +191,7 @@ func (f *analyzeFlags) preview(ctx context.Context, s *cli.Session, c *client.Cl
 
 // analyzeOver returns the problems of the server's objects combined with those of the
 // files.
-func (f *analyzeFlags) analyzeOver(ctx context.Context, s *cli.Session) (*client.Problems, error) {
+func (f *Options) analyzeOver(ctx context.Context, s *cli.Session) (*client.Problems, error) {
 	docs, err := manifest.Documents(ctx, s, f.Files)
 	if err != nil {
 		return nil, err
@@ -187,7 +201,7 @@ func (f *analyzeFlags) analyzeOver(ctx context.Context, s *cli.Session) (*client
 		return nil, err
 	}
 	own = append(own, manifest.Repeated(diag.Error)(list)...)
-	c, err := s.Connect(s.Warn)
+	c, err := f.Connect(s.Warn)
 	if err != nil {
 		return nil, err
 	}

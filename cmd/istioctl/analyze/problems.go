@@ -21,8 +21,23 @@ import (
 
 var problemFormats = []string{printer.Table, printer.YAML, printer.JSON}
 
+// Finder finds objects and their problems.
+type Finder interface {
+	cli.Pager
+	Problems(ctx context.Context) (*client.Problems, error)
+}
+
+// ProblemsOptions are what the flags of problems say.
+type ProblemsOptions struct {
+	// Connect connects to the server, whose warnings go to warn.
+	Connect func(warn func(string)) (Finder, error)
+
+	output string
+}
+
+// NewProblemsCommand returns the command problems.
 func NewProblemsCommand(s *cli.Session) *cobra.Command {
-	var output string
+	flags := ProblemsOptions{Connect: func(warn func(string)) (Finder, error) { return s.Connect(warn) }}
 	cmd := &cobra.Command{
 		Use:   "problems [KIND [NAME...] | KIND/NAME...]",
 		Short: "Show problems of objects",
@@ -42,21 +57,22 @@ the exit code is 0. It is 1 for an object that does not exist.`,
 		ValidArgsFunction: targets.CompleteNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return runProblems(cmd.Context(), s, output, args)
+		return flags.Run(cmd.Context(), s, args)
 	}
-	printer.AddFlag(cmd, &output, problemFormats)
+	printer.AddFlag(cmd, &flags.output, problemFormats)
 	return cmd
 }
 
-func runProblems(ctx context.Context, s *cli.Session, output string, args []string) error {
-	if err := printer.Check(output, problemFormats); err != nil {
+// Run shows the problems of the objects that the arguments name, or of all.
+func (o ProblemsOptions) Run(ctx context.Context, s *cli.Session, args []string) error {
+	if err := printer.Check(o.output, problemFormats); err != nil {
 		return err
 	}
 	about, err := problemFilter(s, args)
 	if err != nil {
 		return err
 	}
-	c, err := s.Connect(s.Warn)
+	c, err := o.Connect(s.Warn)
 	if err != nil {
 		return err
 	}
@@ -72,11 +88,11 @@ func runProblems(ctx context.Context, s *cli.Session, output string, args []stri
 	if missing != nil && len(found.Problems) == 0 {
 		return missing // An empty list would suggest that the missing object exists.
 	}
-	return errors.Join(showFound(s, found, output), missing)
+	return errors.Join(showFound(s, found, o.output), missing)
 }
 
 // reportMissing reports named objects that do not exist. An object with a problem exists.
-func reportMissing(ctx context.Context, s *cli.Session, c *client.Client, args []string, found diag.List) error {
+func reportMissing(ctx context.Context, s *cli.Session, c cli.Pager, args []string, found diag.List) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -102,7 +118,7 @@ func reportMissing(ctx context.Context, s *cli.Session, c *client.Client, args [
 }
 
 // exists looks in all namespaces, or in the one that was given.
-func exists(ctx context.Context, s *cli.Session, c *client.Client, t targets.Target) (bool, error) {
+func exists(ctx context.Context, s *cli.Session, c cli.Pager, t targets.Target) (bool, error) {
 	named := client.Selection{Kinds: []*schema.Kind{t.Kind}, Fields: fields.OneTermEqualSelector(schema.FieldName, t.Name).String()}
 	if s.NamespaceGiven {
 		named.Namespace = s.Namespace

@@ -13,8 +13,14 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
+// ValidateOptions are what the flags of validate say.
+type ValidateOptions struct {
+	files manifest.Files
+}
+
+// NewValidateCommand returns the command validate.
 func NewValidateCommand(s *cli.Session) *cobra.Command {
-	var files manifest.Files
+	var flags ValidateOptions
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE",
 		Short: "Check files without a server",
@@ -29,17 +35,18 @@ and the allowed values. Errors make the command fail; warnings do not.`,
 		Args: manifest.NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := files.Required(); err != nil {
+		if err := flags.files.Required(); err != nil {
 			return err
 		}
-		return runValidate(cmd.Context(), s, files)
+		return flags.Run(cmd.Context(), s)
 	}
-	files.Add(cmd)
+	flags.files.Add(cmd)
 	return cmd
 }
 
-func runValidate(ctx context.Context, s *cli.Session, files manifest.Files) error {
-	docs, err := manifest.Documents(ctx, s, files)
+// Run checks the objects of the files, each on its own.
+func (o ValidateOptions) Run(ctx context.Context, s *cli.Session) error {
+	docs, err := manifest.Documents(ctx, s, o.files)
 	if err != nil {
 		return err
 	}
@@ -60,7 +67,7 @@ func runValidate(ctx context.Context, s *cli.Session, files manifest.Files) erro
 		return fmt.Errorf("%s, %s", cli.Count(n, "error"), cli.Count(len(found), "valid object"))
 	}
 	if len(found) == 0 {
-		return files.NoObjects()
+		return o.files.NoObjects()
 	}
 	return nil
 }

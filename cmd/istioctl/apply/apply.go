@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/writes"
@@ -20,6 +19,7 @@ import (
 // up. A race is lost when an object is created or deleted between two requests.
 const applyTries = 5
 
+// NewCommand returns the command apply.
 func NewCommand(s *cli.Session) *cobra.Command {
 	return apply.command(s, &cobra.Command{
 		Use:   "apply -f FILE",
@@ -64,7 +64,7 @@ var apply = fileVerb{[]manifest.Precondition{manifest.Named("apply"), manifest.R
 
 // One creates or replaces an object. If the object is created or deleted in
 // between, applyOne looks again, unless the manifest names a version.
-func One(ctx context.Context, c *client.Client, m manifest.Manifest) (o *schema.Object, what writes.Outcome, err error) {
+func One(ctx context.Context, c Texts, m manifest.Manifest) (o *schema.Object, what writes.Outcome, err error) {
 	for range applyTries {
 		o, what, err = applyOnce(ctx, c, m)
 		raced := errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrConflict)
@@ -75,7 +75,7 @@ func One(ctx context.Context, c *client.Client, m manifest.Manifest) (o *schema.
 	return o, what, replaceHint(m, err)
 }
 
-func applyOnce(ctx context.Context, c *client.Client, m manifest.Manifest) (*schema.Object, writes.Outcome, error) {
+func applyOnce(ctx context.Context, c Texts, m manifest.Manifest) (*schema.Object, writes.Outcome, error) {
 	before, err := c.Get(ctx, m.Key(), store.ReadOptions{})
 	if errors.Is(err, store.ErrNotFound) && m.Meta.ResourceVersion == "" {
 		o, err := c.CreateText(ctx, m.Text())

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
@@ -79,7 +78,7 @@ func (f *atomicFlags) unowned(list []manifest.Manifest) diag.List {
 // atomicApply is an apply in one transaction.
 type atomicApply struct {
 	*cli.Session
-	client *client.Client
+	client Transactor
 	atomicFlags
 	list []manifest.Manifest
 }
@@ -93,7 +92,7 @@ type operation struct {
 
 // apply does everything or nothing. It tries again after changes by other writers,
 // unless a file names a version of the object.
-func (t *atomicApply) apply(ctx context.Context, flags writeFlags) error {
+func (t *atomicApply) apply(ctx context.Context, flags Options) error {
 	r, err := writes.NewReport(t.Session, flags.Options, len(t.list))
 	if err != nil {
 		return err

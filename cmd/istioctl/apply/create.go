@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/writes"
@@ -15,6 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
+// NewCreateCommand returns the command create.
 func NewCreateCommand(s *cli.Session) *cobra.Command {
 	return create.command(s, &cobra.Command{
 		Use:   "create -f FILE",
@@ -36,7 +36,7 @@ error, and istioctl still creates the others.`,
 
 var create = fileVerb{[]manifest.Precondition{manifest.Versioned, manifest.Repeated(diag.Error)}, writes.Created, createOne, false}
 
-func createOne(ctx context.Context, c *client.Client, m manifest.Manifest) (*schema.Object, writes.Outcome, error) {
+func createOne(ctx context.Context, c Texts, m manifest.Manifest) (*schema.Object, writes.Outcome, error) {
 	o, err := c.CreateText(ctx, m.Text())
 	if errors.Is(err, store.ErrExists) {
 		err = &store.Error{Kind: store.ErrExists, Detail: "already exists; use 'istioctl replace' or 'istioctl apply' to change it"}

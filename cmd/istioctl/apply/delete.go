@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
@@ -19,15 +18,17 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-type deleteFlags struct {
-	writeFlags
+// DeleteOptions are what the flags of delete say.
+type DeleteOptions struct {
+	Options
 	all            bool
 	ignoreNotFound bool
 	selector       targets.SelectorFlags
 }
 
+// NewDeleteCommand returns the command delete.
 func NewDeleteCommand(s *cli.Session) *cobra.Command {
-	var flags deleteFlags
+	flags := DeleteOptions{Options: Options{Connect: connectTo(s)}}
 	cmd := &cobra.Command{
 		Use:   "delete (KIND NAME... | KIND/NAME... | KIND (--all | -l LABELS | --field-selector FIELDS) | -f FILE)",
 		Short: "Delete objects",
@@ -53,7 +54,7 @@ only that version. Separate several kinds by commas; "all" means every kind.`,
 		if err := printer.Check(flags.Output, []string{printer.Name}); err != nil {
 			return err
 		}
-		return runDelete(cmd.Context(), s, flags, args)
+		return flags.Run(cmd.Context(), s, args)
 	}
 	flags.add(cmd, []string{printer.Name})
 	flags.selector.Add(cmd)
@@ -62,27 +63,28 @@ only that version. Separate several kinds by commas; "all" means every kind.`,
 	return cmd
 }
 
-func runDelete(ctx context.Context, s *cli.Session, flags deleteFlags, args []string) error {
-	c, err := flags.Connect(s, s.WarnUnknown)
+// Run deletes the objects that the files or arguments name.
+func (f DeleteOptions) Run(ctx context.Context, s *cli.Session, args []string) error {
+	c, err := f.Connect(f.Client(s.WarnUnknown))
 	if err != nil {
 		return err
 	}
-	objects, err := deleteTargets(ctx, s, c, flags, args)
+	objects, err := deleteTargets(ctx, s, c, f, args)
 	if err != nil {
 		return err
 	}
 	var list []writes.Step
 	for _, o := range objects {
 		pre := store.Preconditions{}
-		if flags.selector.Given() || flags.files.Given() {
+		if f.selector.Given() || f.files.Given() {
 			pre.ResourceVersion = o.Meta.ResourceVersion
 		}
-		list = append(list, deleteStep(c, o, pre, flags.ignoreNotFound))
+		list = append(list, deleteStep(c, o, pre, f.ignoreNotFound))
 	}
-	return writes.Perform(ctx, s, flags.Options, list)
+	return writes.Perform(ctx, s, f.Options.Options, list)
 }
 
-func deleteStep(c *client.Client, o *schema.Object, pre store.Preconditions, ignoreNotFound bool) writes.Step {
+func deleteStep(c Writer, o *schema.Object, pre store.Preconditions, ignoreNotFound bool) writes.Step {
 	return writes.Step{Object: o, Promise: writes.Deleted, Do: func(ctx context.Context) (*schema.Object, writes.Outcome, error) {
 		last, err := c.Delete(ctx, o.Key(), pre)
 		switch {
@@ -101,7 +103,7 @@ func deleteStep(c *client.Client, o *schema.Object, pre store.Preconditions, ign
 }
 
 // deleteTargets returns the objects to delete, in order.
-func deleteTargets(ctx context.Context, s *cli.Session, c *client.Client, flags deleteFlags, args []string) ([]*schema.Object, error) {
+func deleteTargets(ctx context.Context, s *cli.Session, c cli.Pager, flags DeleteOptions, args []string) ([]*schema.Object, error) {
 	if flags.files.Given() {
 		if len(args) > 0 || flags.all || flags.selector.Given() {
 			return nil, cli.Usagef("name objects with -f or as arguments, not both")
@@ -138,7 +140,7 @@ func deleteTargetsByFile(ctx context.Context, s *cli.Session, files manifest.Fil
 	return objects, nil
 }
 
-func deleteTargetsByKind(ctx context.Context, s *cli.Session, c *client.Client, flags deleteFlags, sel targets.Selection) ([]*schema.Object, error) {
+func deleteTargetsByKind(ctx context.Context, s *cli.Session, c cli.Pager, flags DeleteOptions, sel targets.Selection) ([]*schema.Object, error) {
 	selected, err := flags.selector.Of(sel.Kinds)
 	if err != nil {
 		return nil, err

@@ -13,10 +13,36 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/writes"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/wait"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
 )
 
-// writeFlags are the flags of every verb that writes the objects of files.
-type writeFlags struct {
+// Texts gives objects and takes them one by one, as their authors wrote them.
+type Texts interface {
+	Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error)
+	CreateText(ctx context.Context, t client.Text) (*schema.Object, error)
+	UpdateText(ctx context.Context, t client.Text) (*schema.Object, error)
+}
+
+// Transactor gives objects and takes many of them in one transaction.
+type Transactor interface {
+	cli.Pager
+	Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error)
+	Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error)
+}
+
+// Writer takes objects in every way, and tells what becomes of them.
+type Writer interface {
+	Texts
+	Transactor
+	wait.Statuses
+	Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error)
+}
+
+// Options are what the flags of a verb say that writes the objects of files.
+type Options struct {
+	// Connect connects to the server.
+	Connect func(client.Options) (Writer, error)
+
 	writes.Options
 	files manifest.Files
 	wait  bool // until the proxies run it
@@ -24,7 +50,7 @@ type writeFlags struct {
 	atomic atomicFlags
 }
 
-func (f *writeFlags) add(cmd *cobra.Command, formats []string) {
+func (f *Options) add(cmd *cobra.Command, formats []string) {
 	f.files.Add(cmd)
 	printer.AddFlag(cmd, &f.Output, formats)
 	writes.AddDryRun(cmd, &f.DryRun, `"server": the server checks, and tells what it would do; "client": check the files, send nothing; or "none"`,
@@ -36,12 +62,12 @@ type fileVerb struct {
 	preconditions []manifest.Precondition
 	// promise is the outcome that a dry run shows.
 	promise writes.Outcome
-	do      func(context.Context, *client.Client, manifest.Manifest) (*schema.Object, writes.Outcome, error)
+	do      func(context.Context, Texts, manifest.Manifest) (*schema.Object, writes.Outcome, error)
 	// applies is true for a verb that can wait for the proxies and do all at once.
 	applies bool
 }
 
-func (v fileVerb) run(ctx context.Context, s *cli.Session, flags writeFlags) error {
+func (v fileVerb) run(ctx context.Context, s *cli.Session, flags Options) error {
 	preconditions := v.preconditions
 	if flags.atomic.given() {
 		preconditions = flags.atomic.preconditions()
@@ -50,8 +76,8 @@ func (v fileVerb) run(ctx context.Context, s *cli.Session, flags writeFlags) err
 	if err != nil {
 		return err
 	}
-	warnings := HoldWarnings(s, len(list) > 1 && !flags.atomic.given())
-	c, err := flags.Connect(s, warnings.Tell)
+	warnings := HoldWarnings(s, len(list) > 1 && !flags.atomic.given(), func(as client.Options) (Transactor, error) { return flags.Connect(as) })
+	c, err := flags.Connect(flags.Client(warnings.Tell))
 	if err != nil {
 		return err
 	}
@@ -75,7 +101,7 @@ func keysOf(list []manifest.Manifest) (keys []schema.Key) {
 }
 
 // each handles the objects one after the other, or all at once.
-func (v fileVerb) each(ctx context.Context, s *cli.Session, c *client.Client, flags writeFlags, list []manifest.Manifest) error {
+func (v fileVerb) each(ctx context.Context, s *cli.Session, c Writer, flags Options, list []manifest.Manifest) error {
 	if flags.atomic.given() {
 		t := atomicApply{s, c, flags.atomic, list}
 		return t.apply(ctx, flags)
@@ -90,8 +116,13 @@ func (v fileVerb) each(ctx context.Context, s *cli.Session, c *client.Client, fl
 	return writes.Perform(ctx, s, flags.Options, steps)
 }
 
+// connectTo returns the connection of a session as its writer.
+func connectTo(s *cli.Session) func(client.Options) (Writer, error) {
+	return func(as client.Options) (Writer, error) { return s.ConnectWith(as) }
+}
+
 func (v fileVerb) command(s *cli.Session, cmd *cobra.Command) *cobra.Command {
-	var flags writeFlags
+	flags := Options{Connect: connectTo(s)}
 	cmd.Args = manifest.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := errors.Join(flags.files.Required(), printer.Check(flags.Output, printer.WriteFormats)); err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/writes"
@@ -16,6 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
+// NewReplaceCommand returns the command replace.
 func NewReplaceCommand(s *cli.Session) *cobra.Command {
 	return replace.command(s, &cobra.Command{
 		Use:   "replace -f FILE",
@@ -36,7 +36,7 @@ version. If an object does not exist, that is an error.`,
 
 var replace = fileVerb{[]manifest.Precondition{manifest.Named("replace"), manifest.Repeated(diag.Warning)}, writes.Replaced, replaceOne, false}
 
-func replaceOne(ctx context.Context, c *client.Client, m manifest.Manifest) (*schema.Object, writes.Outcome, error) {
+func replaceOne(ctx context.Context, c Texts, m manifest.Manifest) (*schema.Object, writes.Outcome, error) {
 	o, err := c.UpdateText(ctx, m.Text())
 	return o, writes.Replaced, replaceHint(m, err)
 }

@@ -8,22 +8,25 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
 )
 
-// setWarnings are the server's warnings about objects that are written one after the
+// SetWarnings are the server's warnings about objects that are written one after the
 // other. A warning may be about a reference to an object that is written later, or that
-// a dry run does not store. So setWarnings holds the warnings until all objects are
+// a dry run does not store. So SetWarnings holds the warnings until all objects are
 // sent, and then asks for them again, about all objects together.
-type setWarnings struct {
+type SetWarnings struct {
 	session *cli.Session
+	connect func(client.Options) (Transactor, error)
 	hold    bool
 	held    []string
 }
 
-// HoldWarnings holds warnings, or prints each of them at once.
-func HoldWarnings(s *cli.Session, hold bool) *setWarnings {
-	return &setWarnings{session: s, hold: hold}
+// HoldWarnings holds warnings, or prints each of them at once. With connect it asks for
+// them again.
+func HoldWarnings(s *cli.Session, hold bool, connect func(client.Options) (Transactor, error)) *SetWarnings {
+	return &SetWarnings{session: s, hold: hold, connect: connect}
 }
 
-func (w *setWarnings) Tell(text string) {
+// Tell takes a warning of the server.
+func (w *SetWarnings) Tell(text string) {
 	if !w.hold {
 		w.session.WarnUnknown(text)
 		return
@@ -32,9 +35,9 @@ func (w *setWarnings) Tell(text string) {
 }
 
 // Judge prints the server's warnings about all objects together. If the server cannot
-// give them, for example because it refuses one of the objects, judge prints the held
+// give them, for example because it refuses one of the objects, Judge prints the held
 // warnings.
-func (w *setWarnings) Judge(ctx context.Context, list []manifest.Manifest) {
+func (w *SetWarnings) Judge(ctx context.Context, list []manifest.Manifest) {
 	if len(w.held) == 0 {
 		return
 	}
@@ -48,9 +51,9 @@ func (w *setWarnings) Judge(ctx context.Context, list []manifest.Manifest) {
 }
 
 // ofTogether returns the warnings about a dry run of all objects in one transaction.
-func (w *setWarnings) ofTogether(ctx context.Context, list []manifest.Manifest) ([]string, error) {
+func (w *SetWarnings) ofTogether(ctx context.Context, list []manifest.Manifest) ([]string, error) {
 	var texts []string
-	c, err := w.session.ConnectWith(client.Options{Warn: func(text string) { texts = append(texts, text) }, DryRun: true})
+	c, err := w.connect(client.Options{Warn: func(text string) { texts = append(texts, text) }, DryRun: true})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,14 +9,33 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
+// Sockets tells where the sockets of the server are.
+type Sockets interface {
+	Sockets(ctx context.Context) (client.Sockets, error)
+}
+
+// Options are what the flags of bootstrap say.
+type Options struct {
+	// Connect connects to the server, whose warnings go to warn.
+	Connect func(warn func(string)) (Sockets, error)
+
+	envoy  envoy.BootstrapOptions
+	socket bool // use that of a server on this machine
+	paced  bool // the time between polls was given
+}
+
+// NewCommand returns the command bootstrap.
 func NewCommand(s *cli.Session) *cobra.Command {
-	options := envoy.DefaultBootstrap()
-	var socket bool
+	flags := Options{
+		Connect: func(warn func(string)) (Sockets, error) { return s.Connect(warn) },
+		envoy:   envoy.DefaultBootstrap(),
+	}
 	cmd := &cobra.Command{
 		Use:   "bootstrap NODE_ID",
 		Short: "Print a bootstrap configuration for an Envoy or for gRPC",
@@ -65,22 +85,28 @@ An Envoy of the v1 API takes its identity from the command line: start it with
 			"such as sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		options.NodeID, options.Server = args[0], s.Server
-		text, err := envoy.Bootstrap(options)
-		if err := errors.Join(checkNode(args[0], options.Labels), checkPolls(cmd, options.API), err); err != nil {
-			return cli.Usage(err)
-		}
-		if useSocket(cmd.Context(), s, &options, socket); options.Socket != "" {
-			if text, err = envoy.Bootstrap(options); err != nil {
-				return err
-			}
-		}
-		_, err = s.Stdout.Write(text)
-		return err
+		flags.paced = cmd.Flags().Changed(refreshDelay)
+		return flags.Run(cmd.Context(), s, args[0])
 	}
-	addBootstrap(cmd, &options)
-	cmd.Flags().BoolVar(&socket, "socket", true, "use the socket of a server on this machine; false for an Envoy of another user, which gets no private keys")
+	addBootstrap(cmd, &flags.envoy)
+	cmd.Flags().BoolVar(&flags.socket, "socket", true, "use the socket of a server on this machine; false for an Envoy of another user, which gets no private keys")
 	return cmd
+}
+
+// Run prints the configuration of the proxy with a node ID.
+func (o Options) Run(ctx context.Context, s *cli.Session, node string) error {
+	o.envoy.NodeID, o.envoy.Server = node, s.Server
+	text, err := envoy.Bootstrap(o.envoy)
+	if err := errors.Join(checkNode(node, o.envoy.Labels), o.checkPolls(), err); err != nil {
+		return cli.Usage(err)
+	}
+	if o.useSocket(ctx, s); o.envoy.Socket != "" {
+		if text, err = envoy.Bootstrap(o.envoy); err != nil {
+			return err
+		}
+	}
+	_, err = s.Stdout.Write(text)
+	return err
 }
 
 const refreshDelay = "refresh-delay"
@@ -109,8 +135,9 @@ func addBootstrap(cmd *cobra.Command, options *envoy.BootstrapOptions) {
 }
 
 // checkPolls refuses a time between polls for an API that does not poll.
-func checkPolls(cmd *cobra.Command, api envoy.API) error {
-	if !cmd.Flags().Changed(refreshDelay) || !api.Streams() {
+func (o Options) checkPolls() error {
+	api := o.envoy.API
+	if !o.paced || !api.Streams() {
 		return nil
 	}
 	return fmt.Errorf("--%s is for --api %s and %s: with %s what changes is pushed", refreshDelay, envoy.REST, envoy.V1, api)

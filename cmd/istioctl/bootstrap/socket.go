@@ -27,30 +27,30 @@ const socketPatience = 3 * time.Second
 // useSocket makes the Envoy of a bootstrap connect over the server's socket if the
 // server is on this machine and this user may open the socket. Otherwise it warns that
 // the Envoy receives no private keys.
-func useSocket(ctx context.Context, s *cli.Session, o *envoy.BootstrapOptions, wanted bool) {
-	if o.API == envoy.V1 || o.API == envoy.GRPC || o.XDSCertFile != "" {
+func (o *Options) useSocket(ctx context.Context, s *cli.Session) {
+	if o.envoy.API == envoy.V1 || o.envoy.API == envoy.GRPC || o.envoy.XDSCertFile != "" {
 		return // These receive no secrets, or prove their right to them in another way.
 	}
 	var file string
 	err := errors.New("--socket=false has it ask over TCP")
-	if wanted {
-		file, err = findSocket(ctx, s, *o)
+	if o.socket {
+		file, err = o.findSocket(ctx, s)
 	}
 	if err != nil {
 		s.Warn("this Envoy is sent no private keys: " + err.Error())
 		return
 	}
-	o.Socket = file
+	o.envoy.Socket = file
 }
 
 // findSocket returns the file of the socket for an Envoy. The error says why there is
 // none.
-func findSocket(ctx context.Context, s *cli.Session, o envoy.BootstrapOptions) (string, error) {
+func (o *Options) findSocket(ctx context.Context, s *cli.Session) (string, error) {
 	server, err := url.Parse(s.Server)
-	if err != nil || !contexts.IsLoopback(server.Hostname()) || len(o.XDS) > 1 {
+	if err != nil || !contexts.IsLoopback(server.Hostname()) || len(o.envoy.XDS) > 1 {
 		return "", errors.New("only one that asks a server of its own machine and user gets them without a certificate (--xds-cert)")
 	}
-	c, err := s.Connect(s.Warn)
+	c, err := o.Connect(s.Warn)
 	if err != nil {
 		return "", err
 	}
@@ -61,12 +61,12 @@ func findSocket(ctx context.Context, s *cli.Session, o envoy.BootstrapOptions) (
 		return "", errors.New("the server does not say where its socket is: " + s.Explain(ctx, err))
 	}
 	file, asked := told.GRPC, told.Streams
-	if !o.API.Streams() {
+	if !o.envoy.API.Streams() {
 		file, asked = told.HTTP, server.Host
 	}
 	switch {
-	case len(o.XDS) == 1 && !sameLocal(o.XDS[0], asked):
-		return "", fmt.Errorf("%s is not where the server at %s answers Envoys (%s)", o.XDS[0], s.Server, asked)
+	case len(o.envoy.XDS) == 1 && !sameLocal(o.envoy.XDS[0], asked):
+		return "", fmt.Errorf("%s is not where the server at %s answers Envoys (%s)", o.envoy.XDS[0], s.Server, asked)
 	case file == "":
 		return "", errors.New("the server has no socket for it; its log says why")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
 )
 
+// NewCommand returns the command config, with one below for each thing to do.
 func NewCommand(s *cli.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",

@@ -21,13 +21,27 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-type describeFlags struct {
+// Witness tells all that a server knows of an object.
+type Witness interface {
+	past.Historian
+	Problems(ctx context.Context) (*client.Problems, error)
+	References(ctx context.Context, key schema.Key) (*diag.References, error)
+	GetWithFreshStatus(ctx context.Context, key schema.Key, opts store.ReadOptions) (client.ObjectWithStatus, error)
+	ProxiesOf(ctx context.Context, key schema.Key) ([]client.Proxy, error)
+}
+
+// Options are what the flags of describe say.
+type Options struct {
+	// Connect connects to the server, whose warnings go to warn.
+	Connect func(warn func(string)) (Witness, error)
+
 	offline.Flags
 	output string
 }
 
+// NewCommand returns the command describe.
 func NewCommand(s *cli.Session) *cobra.Command {
-	var f describeFlags
+	f := Options{Connect: func(warn func(string)) (Witness, error) { return s.Connect(warn) }}
 	cmd := &cobra.Command{
 		Use:   "describe (KIND NAME | KIND/NAME)",
 		Short: "Show an object with its status, references and changes",
@@ -61,7 +75,7 @@ objects that it knows, and shows no changes, no proxies, and no refusals of Envo
 		if err != nil {
 			return err
 		}
-		return runDescribe(cmd.Context(), s, &f, key)
+		return f.Run(cmd.Context(), s, key)
 	}
 	f.Add(cmd)
 	printer.AddFlag(cmd, &f.output, printer.DocumentFormats)
@@ -78,8 +92,9 @@ type description struct {
 	live     bool           // from a server; otherwise changes and proxies are unknown
 }
 
-func runDescribe(ctx context.Context, s *cli.Session, f *describeFlags, key schema.Key) error {
-	look := lookAt
+// Run shows an object of the server, or of the files.
+func (f *Options) Run(ctx context.Context, s *cli.Session, key schema.Key) error {
+	look := f.ask
 	if f.Offline() {
 		look = f.look
 	}
@@ -99,11 +114,11 @@ func runDescribe(ctx context.Context, s *cli.Session, f *describeFlags, key sche
 	return printer.WriteDocument(s.Stdout, f.output, document)
 }
 
-// lookAt asks the server. It returns nil if there is no such object. The problems are
+// ask asks the server. It returns nil if there is no such object. The problems are
 // first, because that request waits until everything written before is compiled, and
 // the other answers depend on it.
-func lookAt(ctx context.Context, s *cli.Session, key schema.Key) (*description, error) {
-	c, err := s.Connect(s.Warn)
+func (f *Options) ask(ctx context.Context, s *cli.Session, key schema.Key) (*description, error) {
+	c, err := f.Connect(s.Warn)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +146,7 @@ func lookAt(ctx context.Context, s *cli.Session, key schema.Key) (*description, 
 }
 
 // changesOf returns the changes that the server knows, without the objects' states.
-func changesOf(ctx context.Context, c *client.Client, key schema.Key) ([]past.Entry, error) {
+func changesOf(ctx context.Context, c past.Historian, key schema.Key) ([]past.Entry, error) {
 	versions, err := c.History(ctx, key)
 	if err != nil {
 		return nil, err
@@ -144,7 +159,7 @@ func changesOf(ctx context.Context, c *client.Client, key schema.Key) ([]past.En
 }
 
 // look compiles the files. It returns nil if the object is not in them.
-func (f *describeFlags) look(ctx context.Context, s *cli.Session, key schema.Key) (*description, error) {
+func (f *Options) look(ctx context.Context, s *cli.Session, key schema.Key) (*description, error) {
 	snapshot, objects, err := f.Snapshot(ctx, s)
 	if err != nil {
 		return nil, err

@@ -21,10 +21,28 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
+// States gives the states of objects and of proxies, as they are, were and would be.
+type States interface {
+	apply.Texts
+	apply.Transactor
+	past.Clock
+	past.Historian
+	Preview(ctx context.Context, text []byte, namespace string) (*client.Preview, error)
+}
+
+// Options are what the flags of diff say.
+type Options struct {
+	// Connect connects to the server.
+	Connect func(client.Options) (States, error)
+
+	files   manifest.Files
+	past    pastFlags
+	proxies bool
+}
+
+// NewCommand returns the command diff.
 func NewCommand(s *cli.Session) *cobra.Command {
-	var files manifest.Files
-	var past pastFlags
-	var proxies bool
+	flags := Options{Connect: func(as client.Options) (States, error) { return s.ConnectWith(as) }}
 	cmd := &cobra.Command{
 		Use:   "diff (-f FILE | (KIND NAME | KIND/NAME) --revision REVISION [--to REVISION])",
 		Short: "Show the changes that an apply would make, or past changes",
@@ -54,26 +72,29 @@ if the comparison was not possible.`,
   istioctl diff virtualservice reviews --revision 1204 --to 1310`,
 		ValidArgsFunction: targets.CompleteName(s),
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if past.given() {
-			return compared(diffPast(cmd.Context(), s, past, files, proxies, args))
-		}
-		if err := manifest.NoArgs(cmd, args); err != nil {
-			return err
-		}
-		if err := files.Required(); err != nil {
-			return err
-		}
-		show := diffObjects
-		if proxies {
-			show = diffProxies
-		}
-		return compared(show(cmd.Context(), s, files))
-	}
-	files.Add(cmd)
-	past.add(cmd)
-	cmd.Flags().BoolVar(&proxies, "proxies", false, "show the changes in the configuration of proxies")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return flags.Run(cmd.Context(), s, args) }
+	flags.files.Add(cmd)
+	flags.past.add(cmd)
+	cmd.Flags().BoolVar(&flags.proxies, "proxies", false, "show the changes in the configuration of proxies")
 	return cmd
+}
+
+// Run compares what the flags and arguments name, and returns an error with the exit code
+// if there is a difference.
+func (o Options) Run(ctx context.Context, s *cli.Session, args []string) error {
+	if o.past.given() {
+		return compared(o.diffPast(ctx, s, args))
+	}
+	if err := manifest.NoArgs(nil, args); err != nil {
+		return err
+	}
+	if err := o.files.Required(); err != nil {
+		return err
+	}
+	if o.proxies {
+		return compared(o.diffProxies(ctx, s))
+	}
+	return compared(o.diffObjects(ctx, s))
 }
 
 // compared turns the result of a comparison into an exit code.
@@ -94,13 +115,13 @@ const (
 )
 
 // diffObjects compares the stored objects with those that an apply would store.
-func diffObjects(ctx context.Context, s *cli.Session, files manifest.Files) (differs bool, err error) {
-	list, err := manifest.Read(ctx, s, files, manifest.Named("diff"), manifest.Repeated(diag.Warning))
+func (o Options) diffObjects(ctx context.Context, s *cli.Session) (differs bool, err error) {
+	list, err := manifest.Read(ctx, s, o.files, manifest.Named("diff"), manifest.Repeated(diag.Warning))
 	if err != nil {
 		return false, err
 	}
-	warnings := apply.HoldWarnings(s, len(list) > 1)
-	c, err := s.ConnectWith(client.Options{Warn: warnings.Tell, DryRun: true})
+	warnings := apply.HoldWarnings(s, len(list) > 1, func(as client.Options) (apply.Transactor, error) { return o.Connect(as) })
+	c, err := o.Connect(client.Options{Warn: warnings.Tell, DryRun: true})
 	if err != nil {
 		return false, err
 	}
@@ -119,7 +140,7 @@ func diffObjects(ctx context.Context, s *cli.Session, files manifest.Files) (dif
 	return differs, errors.Join(failures...)
 }
 
-func diffObject(ctx context.Context, s *cli.Session, c *client.Client, m manifest.Manifest) (bool, error) {
+func diffObject(ctx context.Context, s *cli.Session, c apply.Texts, m manifest.Manifest) (bool, error) {
 	before, err := c.Get(ctx, m.Key(), store.ReadOptions{})
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return false, err

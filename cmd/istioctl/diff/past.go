@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
-	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/past"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/targets"
 	"github.com/pilot-api/pilot-api/schema"
@@ -28,18 +28,19 @@ func (f *pastFlags) add(cmd *cobra.Command) {
 func (f *pastFlags) given() bool { return f.from > 0 || f.to > 0 }
 
 // diffPast compares two states of one object.
-func diffPast(ctx context.Context, s *cli.Session, f pastFlags, files manifest.Files, proxies bool, args []string) (differs bool, err error) {
+func (o Options) diffPast(ctx context.Context, s *cli.Session, args []string) (differs bool, err error) {
+	f := o.past
 	switch {
 	case f.from == 0:
 		return false, cli.Usagef("--to goes with --revision, from which on to compare")
-	case files.Given() || proxies:
+	case o.files.Given() || o.proxies:
 		return false, cli.Usagef("--revision compares what is stored with what was: leave -f and --proxies out")
 	}
 	key, err := targets.One("diff", s.Namespace, args)
 	if err != nil {
 		return false, err
 	}
-	c, err := s.Connect(s.Warn)
+	c, err := o.Connect(client.Options{Warn: s.Warn})
 	if err != nil {
 		return false, err
 	}

@@ -16,12 +16,12 @@ import (
 
 // diffProxies compares the current configuration of proxies with the one that they
 // would have.
-func diffProxies(ctx context.Context, s *cli.Session, files manifest.Files) (differs bool, err error) {
-	list, err := manifest.Read(ctx, s, files, manifest.Named("diff"), manifest.Repeated(diag.Error))
+func (o Options) diffProxies(ctx context.Context, s *cli.Session) (differs bool, err error) {
+	list, err := manifest.Read(ctx, s, o.files, manifest.Named("diff"), manifest.Repeated(diag.Error))
 	if err != nil {
 		return false, err
 	}
-	c, err := s.Connect(s.Warn)
+	c, err := o.Connect(client.Options{Warn: s.Warn})
 	if err != nil {
 		return false, err
 	}

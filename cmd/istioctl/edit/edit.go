@@ -21,8 +21,26 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
+// Texts gives an object, and takes a text in its place.
+type Texts interface {
+	Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error)
+	UpdateText(ctx context.Context, t client.Text) (*schema.Object, error)
+}
+
+// Options are what the flags of edit say.
+type Options struct {
+	// Connect connects to the server.
+	Connect func(client.Options) (Texts, error)
+
+	writes.Options
+}
+
+// NewCommand returns the command edit.
 func NewCommand(s *cli.Session) *cobra.Command {
-	var write writes.Options
+	flags := Options{
+		Connect: func(as client.Options) (Texts, error) { return s.ConnectWith(as) },
+		Options: writes.Options{DryRun: writes.DryRunNone},
+	}
 	cmd := &cobra.Command{
 		Use:   "edit (KIND NAME | KIND/NAME)",
 		Short: "Edit an object in an editor",
@@ -35,33 +53,33 @@ or empty, the command ends without a change. A text that was refused is kept in 
 		ValidArgsFunction: targets.CompleteName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := printer.Check(write.Output, printer.WriteFormats); err != nil {
+		if err := printer.Check(flags.Output, printer.WriteFormats); err != nil {
 			return err
 		}
 		key, err := targets.One("edit", s.Namespace, args)
 		if err != nil {
 			return err
 		}
-		return runEdit(cmd.Context(), s, write, key)
+		return flags.Run(cmd.Context(), s, key)
 	}
-	write.DryRun = writes.DryRunNone
-	printer.AddFlag(cmd, &write.Output, printer.WriteFormats)
+	printer.AddFlag(cmd, &flags.Output, printer.WriteFormats)
 	return cmd
 }
 
-func runEdit(ctx context.Context, s *cli.Session, write writes.Options, key schema.Key) error {
-	c, err := write.Connect(s, s.WarnUnknown)
+// Run opens the object in the editor, and stores the result.
+func (o Options) Run(ctx context.Context, s *cli.Session, key schema.Key) error {
+	c, err := o.Connect(o.Client(s.WarnUnknown))
 	if err != nil {
 		return err
 	}
-	o, err := c.Get(ctx, key, store.ReadOptions{})
+	stored, err := c.Get(ctx, key, store.ReadOptions{})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("%s/%s not found in namespace %s%s", strings.ToLower(key.Kind), key.Name, key.Namespace, targets.Misread(key.Name))
 	case err != nil:
 		return s.Fail(ctx, err)
 	}
-	text, err := printer.ToYAML(o.JSON())
+	text, err := printer.ToYAML(stored.JSON())
 	if err != nil {
 		return err
 	}
@@ -70,7 +88,7 @@ func runEdit(ctx context.Context, s *cli.Session, write writes.Options, key sche
 	if err != nil || done == nil {
 		return err
 	}
-	r, err := writes.NewReport(s, write, 1)
+	r, err := writes.NewReport(s, o.Options, 1)
 	if err != nil {
 		return err
 	}
@@ -81,7 +99,7 @@ func runEdit(ctx context.Context, s *cli.Session, write writes.Options, key sche
 // edit is an object in an editor.
 type edit struct {
 	*cli.Session
-	client *client.Client
+	client Texts
 	key    schema.Key
 	text   []byte // the text to edit
 	reason string // the comment at its top

@@ -24,13 +24,24 @@ const patched writes.Outcome = "patched"
 // patchTypes maps the values of --type.
 var patchTypes = map[string]types.PatchType{"merge": types.MergePatchType, "json": types.JSONPatchType}
 
-type patchFlags struct {
-	text, file, kind string
-	output, dryRun   string
+// Patcher gives an object, and patches it.
+type Patcher interface {
+	Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error)
+	Patch(ctx context.Context, key schema.Key, kind types.PatchType, patch []byte) (*schema.Object, error)
 }
 
+// PatchOptions are what the flags of patch say.
+type PatchOptions struct {
+	// Connect connects to the server.
+	Connect func(client.Options) (Patcher, error)
+
+	writes.Options
+	text, file, kind string
+}
+
+// NewPatchCommand returns the command patch.
 func NewPatchCommand(s *cli.Session) *cobra.Command {
-	var flags patchFlags
+	flags := PatchOptions{Connect: func(as client.Options) (Patcher, error) { return s.ConnectWith(as) }}
 	cmd := &cobra.Command{
 		Use:   "patch (KIND NAME | KIND/NAME) (-p PATCH | --patch-file FILE)",
 		Short: "Change some fields of an object",
@@ -46,35 +57,35 @@ to the newest state of the object, so concurrent changes of other fields are not
   istioctl patch vs/reviews -p '{metadata: {labels: {team: books, old: null}}}' --dry-run=server -o yaml`,
 		ValidArgsFunction: targets.CompleteName(s),
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runPatch(cmd.Context(), s, flags, args) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return flags.Run(cmd.Context(), s, args) }
 	cmd.Flags().StringVarP(&flags.text, "patch", "p", "", "the patch")
 	cmd.Flags().StringVar(&flags.file, "patch-file", "", "file with the patch")
 	cmd.Flags().StringVar(&flags.kind, "type", "merge", "merge or json")
-	writes.AddDryRun(cmd, &flags.dryRun, `"server": the server checks, and tells what it would do; or "none"`, writes.DryRunNone, writes.DryRunServer)
-	printer.AddFlag(cmd, &flags.output, printer.WriteFormats)
+	writes.AddDryRun(cmd, &flags.DryRun, `"server": the server checks, and tells what it would do; or "none"`, writes.DryRunNone, writes.DryRunServer)
+	printer.AddFlag(cmd, &flags.Output, printer.WriteFormats)
 	// The flags exist, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]string{"merge", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func runPatch(ctx context.Context, s *cli.Session, flags patchFlags, args []string) error {
-	kind, ok := patchTypes[flags.kind]
+// Run patches the object that the arguments name.
+func (o PatchOptions) Run(ctx context.Context, s *cli.Session, args []string) error {
+	kind, ok := patchTypes[o.kind]
 	if !ok {
-		return cli.Usagef("--type=%s: want merge or json", flags.kind)
+		return cli.Usagef("--type=%s: want merge or json", o.kind)
 	}
-	if err := printer.Check(flags.output, printer.WriteFormats); err != nil {
+	if err := printer.Check(o.Output, printer.WriteFormats); err != nil {
 		return err
 	}
 	key, err := targets.One("patch", s.Namespace, args)
 	if err != nil {
 		return err
 	}
-	patch, err := flags.read()
+	patch, err := o.read()
 	if err != nil {
 		return err
 	}
-	write := writes.Options{Output: flags.output, DryRun: flags.dryRun}
-	c, err := write.Connect(s, s.WarnUnknown)
+	c, err := o.Connect(o.Client(s.WarnUnknown))
 	if err != nil {
 		return err
 	}
@@ -82,10 +93,10 @@ func runPatch(ctx context.Context, s *cli.Session, flags patchFlags, args []stri
 	if err != nil {
 		return err
 	}
-	return writes.Perform(ctx, s, write, []writes.Step{patchStep(c, named, kind, patch)})
+	return writes.Perform(ctx, s, o.Options, []writes.Step{patchStep(c, named, kind, patch)})
 }
 
-func patchStep(c *client.Client, named *schema.Object, kind types.PatchType, patch []byte) writes.Step {
+func patchStep(c Patcher, named *schema.Object, kind types.PatchType, patch []byte) writes.Step {
 	return writes.Step{Object: named, Promise: patched, Do: func(ctx context.Context) (*schema.Object, writes.Outcome, error) {
 		before, err := c.Get(ctx, named.Key(), store.ReadOptions{})
 		if err != nil {
@@ -100,7 +111,7 @@ func patchStep(c *client.Client, named *schema.Object, kind types.PatchType, pat
 }
 
 // read returns the patch as JSON.
-func (f patchFlags) read() ([]byte, error) {
+func (f PatchOptions) read() ([]byte, error) {
 	if (f.text == "") == (f.file == "") {
 		return nil, cli.Usagef("say the patch with -p or --patch-file")
 	}

@@ -18,14 +18,19 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-type exportFlags struct {
+// Options are what the flags of export say.
+type Options struct {
+	// Connect connects to the server, whose warnings go to warn.
+	Connect func(warn func(string)) (cli.Pager, error)
+
 	output         string
 	allNamespaces  bool
 	includeSecrets bool
 }
 
+// NewCommand returns the command export.
 func NewCommand(s *cli.Session) *cobra.Command {
-	var flags exportFlags
+	flags := Options{Connect: func(warn func(string)) (cli.Pager, error) { return s.Connect(warn) }}
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write objects to files that can be applied again",
@@ -61,26 +66,27 @@ export would be incomplete.`,
   istioctl export -n books`,
 		Args: cli.Args(cobra.NoArgs),
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runExport(cmd.Context(), s, flags) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return flags.Run(cmd.Context(), s) }
 	cmd.Flags().StringVarP(&flags.output, "output", "o", "", "file or folder to write; the default is standard output")
 	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "objects of all namespaces")
 	cmd.Flags().BoolVar(&flags.includeSecrets, "include-secrets", false, "write Secrets with private keys too, with placeholders for the keys")
 	return cmd
 }
 
-func runExport(ctx context.Context, s *cli.Session, flags exportFlags) error {
-	if flags.output == printer.YAML || flags.output == printer.JSON {
-		return cli.Usagef("-o %s: names a file here, not a format: what is written is YAML; say -o ./%s if it is a file", flags.output, flags.output)
+// Run writes the objects to files.
+func (o Options) Run(ctx context.Context, s *cli.Session) error {
+	if o.output == printer.YAML || o.output == printer.JSON {
+		return cli.Usagef("-o %s: names a file here, not a format: what is written is YAML; say -o ./%s if it is a file", o.output, o.output)
 	}
 	namespace := s.Namespace
-	if flags.allNamespaces {
+	if o.allNamespaces {
 		if s.NamespaceGiven {
 			return cli.Usagef("say either -n or -A")
 		}
 		namespace = ""
 	}
 	var leftOut int
-	c, err := s.Connect(func(text string) { leftOut++; s.Warn(text) })
+	c, err := o.Connect(func(text string) { leftOut++; s.Warn(text) })
 	if err != nil {
 		return err
 	}
@@ -91,9 +97,9 @@ func runExport(ctx context.Context, s *cli.Session, flags exportFlags) error {
 	if leftOut > 0 {
 		return errors.New("the server cannot give all objects (see the warnings), and nothing was written: mend or delete those, and export again")
 	}
-	objects := exported(s, list.Objects().Items, flags.includeSecrets)
+	objects := exported(s, list.Objects().Items, o.includeSecrets)
 	exportOrder(objects)
-	if err := writeExport(s, flags.output, namespace, objects); err != nil {
+	if err := writeExport(s, o.output, namespace, objects); err != nil {
 		return err
 	}
 	fmt.Fprintf(s.Stderr, "%s%s as of revision %d\n", cli.Count(len(objects), "object"), ofNamespace(namespace), list.Revision)

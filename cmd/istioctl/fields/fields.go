@@ -14,8 +14,12 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
+// Options are what the flags of explain say.
+type Options struct{ recursive bool }
+
+// NewCommand returns the command explain.
 func NewCommand(s *cli.Session) *cobra.Command {
-	var recursive bool
+	var flags Options
 	cmd := &cobra.Command{
 		Use:   "explain KIND[.FIELD...]",
 		Short: "Show the meaning of the fields of a kind",
@@ -32,21 +36,24 @@ server.`,
 			return completeFields(args, toComplete), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		},
 	}
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		path := strings.Split(args[0], ".")
-		kind, err := targets.ParseKind(path[0])
-		if err != nil {
-			return err
-		}
-		f, err := fieldAt(kind, path[1:])
-		if err != nil {
-			return err
-		}
-		explainField(s.Stdout, kind, f, recursive)
-		return nil
-	}
-	cmd.Flags().BoolVar(&recursive, "recursive", false, "show the names of all fields below")
+	cmd.RunE = func(_ *cobra.Command, args []string) error { return flags.Run(s.Stdout, args[0]) }
+	cmd.Flags().BoolVar(&flags.recursive, "recursive", false, "show the names of all fields below")
 	return cmd
+}
+
+// Run explains KIND.FIELD.FIELD.
+func (o Options) Run(w io.Writer, what string) error {
+	path := strings.Split(what, ".")
+	kind, err := targets.ParseKind(path[0])
+	if err != nil {
+		return err
+	}
+	f, err := fieldAt(kind, path[1:])
+	if err != nil {
+		return err
+	}
+	explainField(w, kind, f, o.recursive)
+	return nil
 }
 
 // field is a part of a kind, with its OpenAPI schema.

@@ -13,10 +13,24 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/past"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/targets"
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
-type getFlags struct {
+// Objects gives the objects of the server as they are, as they were, and as they change.
+type Objects interface {
+	store.Reader
+	store.Historian
+	cli.Pager
+	GetWithStatus(ctx context.Context, key schema.Key, opts store.ReadOptions) (client.ObjectWithStatus, error)
+	FollowStatuses(ctx context.Context, scope store.Scope, tell func(client.ObjectWithStatus)) error
+}
+
+// Options are what the flags of get say.
+type Options struct {
+	// Connect connects to the server, whose warnings go to warn.
+	Connect func(warn func(string)) (Objects, error)
+
 	output        string
 	selector      targets.SelectorFlags
 	allNamespaces bool
@@ -27,8 +41,14 @@ type getFlags struct {
 	rows          printer.RowOptions
 }
 
+// connectTo returns the connection of a session as its objects.
+func connectTo(s *cli.Session) func(warn func(string)) (Objects, error) {
+	return func(warn func(string)) (Objects, error) { return s.Connect(warn) }
+}
+
+// NewCommand returns the command get.
 func NewCommand(s *cli.Session) *cobra.Command {
-	var flags getFlags
+	flags := Options{Connect: connectTo(s)}
 	cmd := &cobra.Command{
 		Use:   "get (KIND [NAME...] | KIND/NAME...)",
 		Short: "Show objects",
@@ -60,7 +80,7 @@ If the server has dropped that revision before the last page, istioctl starts ag
 		ValidArgsFunction: targets.CompleteNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return runGet(cmd.Context(), s, flags, args)
+		return flags.Run(cmd.Context(), s, args)
 	}
 	printer.AddFlag(cmd, &flags.output, printer.ReadFormats)
 	targets.AddFlags(cmd, &flags.selector, &flags.allNamespaces)
@@ -73,41 +93,42 @@ If the server has dropped that revision before the last page, istioctl starts ag
 	return cmd
 }
 
-func runGet(ctx context.Context, s *cli.Session, flags getFlags, args []string) error {
-	if err := flags.chunk.Check(); err != nil {
+// Run shows the objects that the arguments name.
+func (o Options) Run(ctx context.Context, s *cli.Session, args []string) error {
+	if err := o.chunk.Check(); err != nil {
 		return err
 	}
-	if flags.revision > 0 && flags.watch {
+	if o.revision > 0 && o.watch {
 		return cli.Usagef("--revision and --watch: the past does not change")
 	}
-	if flags.watch {
-		return runWatch(ctx, s, watchFlags{
-			output: flags.output, selector: flags.selector, allNamespaces: flags.allNamespaces,
-			plain: true, rows: flags.rows, chunk: flags.chunk,
-		}, args)
+	if o.watch {
+		return WatchOptions{
+			Connect: o.Connect, output: o.output, selector: o.selector, allNamespaces: o.allNamespaces,
+			plain: true, rows: o.rows, chunk: o.chunk,
+		}.Run(ctx, s, args)
 	}
-	q, err := newQuery(s, flags.output, flags.selector, flags.allNamespaces, args)
+	q, err := newQuery(s, o.output, o.selector, o.allNamespaces, args)
 	if err != nil {
 		return err
 	}
-	if flags.revision > 0 && len(q.Targets) == 0 {
+	if o.revision > 0 && len(q.Targets) == 0 {
 		return cli.Usagef("--revision wants the names of objects: the server keeps the past of each for itself")
 	}
-	c, err := s.Connect(s.Warn)
+	c, err := o.Connect(s.Warn)
 	if err != nil {
 		return err
 	}
-	q.revision, q.chunk = int64(flags.revision), flags.chunk
+	q.revision, q.chunk = int64(o.revision), o.chunk
 	objects, err := q.run(ctx, s, c)
 	if err != nil && !errors.Is(err, cli.ErrReported) {
 		return s.Fail(ctx, err)
 	}
-	return errors.Join(showObjects(s, q, flags, objects), err)
+	return errors.Join(showObjects(s, q, o, objects), err)
 }
 
 // run asks the server. It reports names that do not exist, and returns the rest with
 // errReported.
-func (q query) run(ctx context.Context, s *cli.Session, c *client.Client) ([]client.ObjectWithStatus, error) {
+func (q query) run(ctx context.Context, s *cli.Session, c Objects) ([]client.ObjectWithStatus, error) {
 	if len(q.Targets) > 0 {
 		return q.byName(ctx, s, c)
 	}
@@ -118,7 +139,7 @@ func (q query) run(ctx context.Context, s *cli.Session, c *client.Client) ([]cli
 	return list.Items, nil
 }
 
-func (q query) byName(ctx context.Context, s *cli.Session, c *client.Client) ([]client.ObjectWithStatus, error) {
+func (q query) byName(ctx context.Context, s *cli.Session, c Objects) ([]client.ObjectWithStatus, error) {
 	if err := past.Reached(ctx, c, q.revision); err != nil {
 		return nil, err
 	}
@@ -157,7 +178,7 @@ func reportNowhere(s *cli.Session, q query, found map[string]bool) (missing erro
 }
 
 // one returns an object as it is or was.
-func (q query) one(ctx context.Context, c *client.Client, t targets.Target) (client.ObjectWithStatus, error) {
+func (q query) one(ctx context.Context, c Objects, t targets.Target) (client.ObjectWithStatus, error) {
 	key := t.In(q.namespace)
 	if q.revision == 0 {
 		return c.GetWithStatus(ctx, key, store.ReadOptions{})
@@ -175,7 +196,7 @@ func (q query) then(err error) string {
 }
 
 // showObjects prints the objects found. An empty result is not an error.
-func showObjects(s *cli.Session, q query, flags getFlags, objects []client.ObjectWithStatus) error {
+func showObjects(s *cli.Session, q query, flags Options, objects []client.ObjectWithStatus) error {
 	alone := len(q.Targets) == 1
 	switch {
 	case len(objects) == 0 && len(q.Targets) > 0:
@@ -197,7 +218,7 @@ func showObjects(s *cli.Session, q query, flags getFlags, objects []client.Objec
 }
 
 // showTables prints one table per kind.
-func showTables(s *cli.Session, q query, flags getFlags, objects []client.ObjectWithStatus) error {
+func showTables(s *cli.Session, q query, flags Options, objects []client.ObjectWithStatus) error {
 	style := printer.Style{
 		Wide: flags.output == printer.Wide, Namespaces: q.namespace == "", Kinds: len(q.Kinds) > 1,
 		RowOptions: flags.rows,

@@ -16,7 +16,11 @@ import (
 	"github.com/pilot-api/pilot-api/store/cache"
 )
 
-type watchFlags struct {
+// WatchOptions are what the flags of watch say.
+type WatchOptions struct {
+	// Connect connects to the server, whose warnings go to warn.
+	Connect func(warn func(string)) (Objects, error)
+
 	output        string
 	selector      targets.SelectorFlags
 	allNamespaces bool
@@ -26,8 +30,9 @@ type watchFlags struct {
 	chunk cli.ChunkSize
 }
 
+// NewWatchCommand returns the command watch.
 func NewWatchCommand(s *cli.Session) *cobra.Command {
-	flags := watchFlags{chunk: cli.PageSize}
+	flags := WatchOptions{Connect: connectTo(s), chunk: cli.PageSize}
 	cmd := &cobra.Command{
 		Use:   "watch (KIND [NAME] | KIND/NAME)",
 		Short: "Follow the objects of a kind as they change",
@@ -46,33 +51,34 @@ its progress changes.`,
 		ValidArgsFunction: targets.CompleteNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return runWatch(cmd.Context(), s, flags, args)
+		return flags.Run(cmd.Context(), s, args)
 	}
 	printer.AddFlag(cmd, &flags.output, printer.ReadFormats)
 	targets.AddFlags(cmd, &flags.selector, &flags.allNamespaces)
 	return cmd
 }
 
-func runWatch(ctx context.Context, s *cli.Session, flags watchFlags, args []string) error {
-	scope, by, err := watchScope(s, flags, args)
+// Run shows the objects that the arguments name, and their changes until ctx ends.
+func (o WatchOptions) Run(ctx context.Context, s *cli.Session, args []string) error {
+	scope, by, err := watchScope(s, o, args)
 	if err != nil {
 		return err
 	}
-	c, err := s.Connect(s.Warn)
+	c, err := o.Connect(s.Warn)
 	if err != nil {
 		return err
 	}
 	// The first list shows whether there is a server at all. Later failures are
 	// retried.
-	stated, err := cli.List(ctx, s, c, client.InScope(scope), flags.chunk)
+	stated, err := cli.List(ctx, s, c, client.InScope(scope), o.chunk)
 	if err != nil {
 		return s.Fail(ctx, err)
 	}
 	first := stated.Objects()
-	if err := checkWatched(s, flags, scope, first.Items); err != nil {
+	if err := checkWatched(s, o, scope, first.Items); err != nil {
 		return err
 	}
-	show, err := newDisplay(s, flags, scope, stated)
+	show, err := newDisplay(s, o, scope, stated)
 	if err != nil {
 		return err
 	}
@@ -87,7 +93,7 @@ func runWatch(ctx context.Context, s *cli.Session, flags watchFlags, args []stri
 
 // checkWatched reports that a single watched object does not exist. Then a get with a
 // watch fails, as a get does; a watch waits for the object.
-func checkWatched(s *cli.Session, flags watchFlags, scope store.Scope, first []*schema.Object) error {
+func checkWatched(s *cli.Session, flags WatchOptions, scope store.Scope, first []*schema.Object) error {
 	switch {
 	case scope.Name == "" || len(first) > 0:
 		return nil
@@ -98,7 +104,7 @@ func checkWatched(s *cli.Session, flags watchFlags, scope store.Scope, first []*
 	return nil
 }
 
-func watchScope(s *cli.Session, flags watchFlags, args []string) (store.Scope, targets.Selector, error) {
+func watchScope(s *cli.Session, flags WatchOptions, args []string) (store.Scope, targets.Selector, error) {
 	if len(args) == 0 {
 		return store.Scope{}, targets.Selector{}, cli.Usagef("say which kind: %s", strings.Join(targets.KindNames(), ", "))
 	}
@@ -124,7 +130,7 @@ type display struct {
 
 // newDisplay returns a display in the requested format. Tables are laid out for the
 // first list of objects.
-func newDisplay(s *cli.Session, flags watchFlags, scope store.Scope, first *client.ListWithStatus) (display, error) {
+func newDisplay(s *cli.Session, flags WatchOptions, scope store.Scope, first *client.ListWithStatus) (display, error) {
 	if !printer.IsTable(flags.output) {
 		p, err := printer.New(flags.output)
 		return display{event: func(e store.Event) error { return printer.PrintEvent(s.Stdout, flags.output, p, e) }}, err

@@ -17,8 +17,17 @@ import (
 
 var historyFormats = []string{printer.Table, printer.Wide, printer.YAML, printer.JSON}
 
+// Options are what the flags of history say.
+type Options struct {
+	// Connect connects to the server, whose warnings go to warn.
+	Connect func(warn func(string)) (past.Historian, error)
+
+	output string
+}
+
+// NewCommand returns the command history.
 func NewCommand(s *cli.Session) *cobra.Command {
-	var output string
+	flags := Options{Connect: func(warn func(string)) (past.Historian, error) { return s.Connect(warn) }}
 	cmd := &cobra.Command{
 		Use:   "history (KIND NAME | KIND/NAME)",
 		Short: "Show the versions of an object, and their authors",
@@ -44,21 +53,22 @@ ISTIOCTL_USER. The server keeps the newest 10 changes of an object
 		ValidArgsFunction: targets.CompleteName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := printer.Check(output, historyFormats); err != nil {
+		if err := printer.Check(flags.output, historyFormats); err != nil {
 			return err
 		}
 		key, err := targets.One("history", s.Namespace, args)
 		if err != nil {
 			return err
 		}
-		return runHistory(cmd.Context(), s, output, key)
+		return flags.Run(cmd.Context(), s, key)
 	}
-	printer.AddFlag(cmd, &output, historyFormats)
+	printer.AddFlag(cmd, &flags.output, historyFormats)
 	return cmd
 }
 
-func runHistory(ctx context.Context, s *cli.Session, output string, key schema.Key) error {
-	c, err := s.Connect(s.Warn)
+// Run shows the history of an object.
+func (o Options) Run(ctx context.Context, s *cli.Session, key schema.Key) error {
+	c, err := o.Connect(s.Warn)
 	if err != nil {
 		return err
 	}
@@ -70,14 +80,14 @@ func runHistory(ctx context.Context, s *cli.Session, output string, key schema.K
 	if err != nil {
 		return err
 	}
-	if !printer.IsTable(output) {
-		return printer.WriteDocument(s.Stdout, output, struct {
+	if !printer.IsTable(o.output) {
+		return printer.WriteDocument(s.Stdout, o.output, struct {
 			APIVersion string       `json:"apiVersion"`
 			Kind       string       `json:"kind"`
 			Items      []past.Entry `json:"items"`
 		}{"registry.istio.io/v1", "History", entries})
 	}
-	return showHistory(s, entries, output == printer.Wide)
+	return showHistory(s, entries, o.output == printer.Wide)
 }
 
 func showHistory(s *cli.Session, entries []past.Entry, wide bool) error {

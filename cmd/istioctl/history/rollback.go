@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,15 +19,28 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-type rollbackFlags struct {
+// Rewinder returns objects to an earlier state.
+type Rewinder interface {
+	past.Historian
+	past.Clock
+	Rollback(ctx context.Context, scope store.Scope, revision int64) ([]client.Result, error)
+	RollbackInSteps(ctx context.Context, scope store.Scope, revision int64) iter.Seq2[*client.RollbackStep, error]
+}
+
+// RollbackOptions are what the flags of rollback say.
+type RollbackOptions struct {
+	// Connect connects to the server.
+	Connect func(client.Options) (Rewinder, error)
+
 	to     past.Revision
 	kind   string
 	dryRun string
 	atomic bool
 }
 
+// NewRollbackCommand returns the command rollback.
 func NewRollbackCommand(s *cli.Session) *cobra.Command {
-	var flags rollbackFlags
+	flags := RollbackOptions{Connect: func(as client.Options) (Rewinder, error) { return s.ConnectWith(as) }}
 	cmd := &cobra.Command{
 		Use:   "rollback (KIND NAME | KIND/NAME | --namespace NAMESPACE [--kind KIND]) --to REVISION",
 		Short: "Return an object or a namespace to its state at a revision",
@@ -68,7 +82,7 @@ each object (pilot-api --history).`,
 		if err != nil {
 			return err
 		}
-		return runRollback(cmd.Context(), s, flags, scope)
+		return flags.Run(cmd.Context(), s, scope)
 	}
 	cmd.Flags().Var(&flags.to, "to", "the revision to return to")
 	cmd.Flags().StringVar(&flags.kind, "kind", "", "for a namespace: only objects of this kind")
@@ -84,7 +98,7 @@ each object (pilot-api --history).`,
 
 // rollbackScope refuses arguments that name neither an object nor a namespace. A whole
 // namespace is never implied.
-func rollbackScope(s *cli.Session, flags rollbackFlags, args []string) (store.Scope, error) {
+func rollbackScope(s *cli.Session, flags RollbackOptions, args []string) (store.Scope, error) {
 	switch {
 	case flags.to == 0:
 		return store.Scope{}, cli.Usagef("say the revision to go back to with --to REVISION; 'istioctl history KIND NAME' shows them")
@@ -106,22 +120,23 @@ func rollbackScope(s *cli.Session, flags rollbackFlags, args []string) (store.Sc
 	return scope, err
 }
 
-func runRollback(ctx context.Context, s *cli.Session, flags rollbackFlags, scope store.Scope) error {
-	c, err := writes.Options{DryRun: flags.dryRun}.Connect(s, s.Warn)
+// Run rolls back what is in the scope.
+func (o RollbackOptions) Run(ctx context.Context, s *cli.Session, scope store.Scope) error {
+	c, err := o.Connect(writes.Options{DryRun: o.dryRun}.Client(s.Warn))
 	if err != nil {
 		return err
 	}
-	if !flags.atomic {
-		return rollBackInSteps(ctx, s, c, flags, scope)
+	if !o.atomic {
+		return rollBackInSteps(ctx, s, c, o, scope)
 	}
-	results, err := c.Rollback(ctx, scope, int64(flags.to))
+	results, err := c.Rollback(ctx, scope, int64(o.to))
 	if err != nil {
-		return notRolledBack(ctx, s, c, scope, int64(flags.to), err)
+		return notRolledBack(ctx, s, c, scope, int64(o.to), err)
 	}
 	if len(results) == 0 {
-		return nothingToRollBack(ctx, s, c, flags, scope)
+		return nothingToRollBack(ctx, s, c, o, scope)
 	}
-	r, err := writes.NewReport(s, writes.Options{DryRun: flags.dryRun}, len(results))
+	r, err := writes.NewReport(s, writes.Options{DryRun: o.dryRun}, len(results))
 	if err != nil {
 		return err
 	}
@@ -131,7 +146,7 @@ func runRollback(ctx context.Context, s *cli.Session, flags rollbackFlags, scope
 	return r.Finish()
 }
 
-func nothingToRollBack(ctx context.Context, s *cli.Session, c *client.Client, flags rollbackFlags, scope store.Scope) error {
+func nothingToRollBack(ctx context.Context, s *cli.Session, c Rewinder, flags RollbackOptions, scope store.Scope) error {
 	what := "namespace " + scope.Namespace
 	if scope.Name != "" {
 		// "Nothing has changed" would suggest that the object is or was there.
@@ -161,7 +176,7 @@ func keyOf(scope store.Scope) schema.Key {
 }
 
 // notRolledBack returns an error that says what to do instead.
-func notRolledBack(ctx context.Context, s *cli.Session, c *client.Client, scope store.Scope, to int64, err error) error {
+func notRolledBack(ctx context.Context, s *cli.Session, c Rewinder, scope store.Scope, to int64, err error) error {
 	text := strings.TrimSpace(s.Explain(ctx, err))
 	switch {
 	case errors.Is(err, store.ErrExpired) && scope.Name != "":
@@ -177,7 +192,7 @@ func notRolledBack(ctx context.Context, s *cli.Session, c *client.Client, scope 
 }
 
 // nextKnown says which revision an object can go back to instead, if that is known.
-func nextKnown(ctx context.Context, s *cli.Session, c *client.Client, scope store.Scope, to int64) string {
+func nextKnown(ctx context.Context, s *cli.Session, c Rewinder, scope store.Scope, to int64) string {
 	versions, err := c.History(ctx, keyOf(scope))
 	for i := len(versions) - 1; err == nil && i >= 0; i-- {
 		if v := versions[i]; !v.Lost && v.Revision > to {

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/writes"
 	"github.com/pilot-api/pilot-api/schema"
@@ -15,7 +14,7 @@ import (
 )
 
 // rollBackInSteps rolls back in several steps and reports each step when it is done.
-func rollBackInSteps(ctx context.Context, s *cli.Session, c *client.Client, flags rollbackFlags, scope store.Scope) error {
+func rollBackInSteps(ctx context.Context, s *cli.Session, c Rewinder, flags RollbackOptions, scope store.Scope) error {
 	r, err := writes.NewReport(s, writes.Options{DryRun: flags.dryRun}, 0)
 	if err != nil {
 		return err
@@ -51,7 +50,7 @@ func rollBackInSteps(ctx context.Context, s *cli.Session, c *client.Client, flag
 }
 
 // brokenOff returns the error of a rollback that ended after some of its steps.
-func brokenOff(ctx context.Context, s *cli.Session, r *writes.Report, flags rollbackFlags, changed, remaining int, err error) error {
+func brokenOff(ctx context.Context, s *cli.Session, r *writes.Report, flags RollbackOptions, changed, remaining int, err error) error {
 	if r.Finish() == nil && flags.dryRun == writes.DryRunServer {
 		return s.Fail(ctx, err)
 	}

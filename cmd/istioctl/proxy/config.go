@@ -19,9 +19,15 @@ import (
 // configTypes are the parts of a proxy's configuration that can be shown.
 var configTypes = append(slices.Clone(explain.Types), "all")
 
+// ConfigOptions are what the flags of proxy-config say.
+type ConfigOptions struct {
+	proxyFlags
+	output string
+}
+
+// NewConfigCommand returns the command proxy-config.
 func NewConfigCommand(s *cli.Session) *cobra.Command {
-	var f proxyFlags
-	var output string
+	f := ConfigOptions{proxyFlags: proxyFlags{Connect: connectTo(s)}}
 	cmd := &cobra.Command{
 		Use:     "proxy-config (" + strings.Join(configTypes, " | ") + ") PROXY",
 		Aliases: []string{"pc"},
@@ -48,25 +54,25 @@ tables, because the server encodes Envoy's messages.`,
 		ValidArgsFunction: completeConfig(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := f.checkConfig(cmd, args[0], output); err != nil {
+		if err := f.check(cmd, args[0]); err != nil {
 			return err
 		}
-		return runProxyConfig(cmd.Context(), s, &f, args[0], args[1], output)
+		return f.Run(cmd.Context(), s, args[0], args[1])
 	}
 	f.add(cmd)
-	printer.AddFlag(cmd, &output, printer.DocumentFormats)
+	printer.AddFlag(cmd, &f.output, printer.DocumentFormats)
 	return cmd
 }
 
-func (f *proxyFlags) checkConfig(cmd *cobra.Command, configType, output string) error {
+func (f *ConfigOptions) check(cmd *cobra.Command, configType string) error {
 	if !slices.Contains(configTypes, configType) {
 		return cli.Usagef("there is no %q of a proxy: allowed are %s", configType, strings.Join(configTypes, ", "))
 	}
-	if err := printer.Check(output, printer.DocumentFormats); err != nil {
+	if err := printer.Check(f.output, printer.DocumentFormats); err != nil {
 		return err
 	}
-	if f.Offline() && !printer.IsTable(output) {
-		return cli.Usagef("-o %s shows Envoy's messages, which a server writes: with -f there is the table", output)
+	if f.Offline() && !printer.IsTable(f.output) {
+		return cli.Usagef("-o %s shows Envoy's messages, which a server writes: with -f there is the table", f.output)
 	}
 	return f.Check(cmd)
 }
@@ -85,9 +91,10 @@ func completeConfig(s *cli.Session) cobra.CompletionFunc {
 	}
 }
 
-func runProxyConfig(ctx context.Context, s *cli.Session, f *proxyFlags, configType, proxy, output string) error {
-	if !printer.IsTable(output) {
-		c, err := s.Connect(s.Warn)
+// Run shows a part of the configuration of a proxy, or all of it.
+func (f *ConfigOptions) Run(ctx context.Context, s *cli.Session, configType, proxy string) error {
+	if !printer.IsTable(f.output) {
+		c, err := f.Connect(s.Warn)
 		if err != nil {
 			return err
 		}
@@ -99,7 +106,7 @@ func runProxyConfig(ctx context.Context, s *cli.Session, f *proxyFlags, configTy
 		if err != nil {
 			return s.Fail(ctx, err)
 		}
-		return printer.WriteDocument(s.Stdout, output, found)
+		return printer.WriteDocument(s.Stdout, f.output, found)
 	}
 	summary, err := f.summary(ctx, s, proxy, configType)
 	if err != nil {
@@ -117,7 +124,7 @@ func (f *proxyFlags) summary(ctx context.Context, s *cli.Session, proxy, configT
 		}
 		return p.Summary(), nil
 	}
-	c, err := s.Connect(s.Warn)
+	c, err := f.Connect(s.Warn)
 	if err != nil {
 		return nil, err
 	}

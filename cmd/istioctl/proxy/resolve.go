@@ -20,7 +20,7 @@ import (
 
 // resolveProxy returns the proxy for a node id, or for a part of a node id that only one
 // connected proxy has.
-func (f *proxyFlags) resolveProxy(ctx context.Context, c *client.Client, part string) (client.ProxyRef, error) {
+func (f *proxyFlags) resolveProxy(ctx context.Context, c Lister, part string) (client.ProxyRef, error) {
 	of := client.ProxyRef{Node: part, Labels: pairs(f.labels)}
 	if strings.Count(part, "~") == 3 {
 		return of, nil
@@ -40,7 +40,7 @@ func (f *proxyFlags) resolveProxy(ctx context.Context, c *client.Client, part st
 
 // warnRefusing warns that a proxy refuses its configuration, and so does something else
 // than what is shown. It does not warn of an unknown proxy.
-func warnRefusing(ctx context.Context, s *cli.Session, c *client.Client, node string) {
+func warnRefusing(ctx context.Context, s *cli.Session, c Proxies, node string) {
 	all, err := c.Proxy(ctx, node)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		s.Warn("whether the proxy takes this is not known: " + s.Explain(ctx, err))
@@ -65,7 +65,7 @@ func pairs(labels map[string]string) string {
 }
 
 // knownNodes returns the node ids of connected proxies that contain part.
-func knownNodes(ctx context.Context, c *client.Client, part string) ([]string, error) {
+func knownNodes(ctx context.Context, c Lister, part string) ([]string, error) {
 	proxies, err := c.Proxies(ctx)
 	var nodes []string
 	for _, p := range proxies {

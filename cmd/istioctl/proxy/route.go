@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/explain"
 )
 
-// routeFlags describe the request to explain.
-type routeFlags struct {
+// RouteOptions are what the flags of route say: the request to explain.
+type RouteOptions struct {
 	proxyFlags
 	from    string
 	method  string
@@ -23,8 +23,9 @@ type routeFlags struct {
 	output  string
 }
 
+// NewRouteCommand returns the command route.
 func NewRouteCommand(s *cli.Session) *cobra.Command {
-	var f routeFlags
+	f := RouteOptions{proxyFlags: proxyFlags{Connect: connectTo(s)}}
 	cmd := &cobra.Command{
 		Use:   "route --from PROXY (URL | --all)",
 		Short: "Explain how a proxy handles a request",
@@ -59,10 +60,7 @@ shows that. If no route takes the request, that is not a failure: the exit code 
 		if err := f.check(cmd, args); err != nil {
 			return err
 		}
-		if f.all {
-			return runRoutes(cmd.Context(), s, &f)
-		}
-		return runRoute(cmd.Context(), s, &f, args[0])
+		return f.Run(cmd.Context(), s, args)
 	}
 	f.add(cmd)
 	// The flag exists, so this cannot fail.
@@ -70,7 +68,7 @@ shows that. If no route takes the request, that is not a failure: the exit code 
 	return cmd
 }
 
-func (f *routeFlags) add(cmd *cobra.Command) {
+func (f *RouteOptions) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "proxy that gets the request: a node id, or a part of that of one known proxy")
 	flags.StringVar(&f.method, "method", http.MethodGet, "method of the request")
@@ -80,7 +78,7 @@ func (f *routeFlags) add(cmd *cobra.Command) {
 	printer.AddFlag(cmd, &f.output, printer.DocumentFormats)
 }
 
-func (f *routeFlags) check(cmd *cobra.Command, args []string) error {
+func (f *RouteOptions) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.from == "":
 		return cli.Usagef("say which proxy gets the request: --from PROXY")
@@ -101,7 +99,7 @@ func (f *routeFlags) check(cmd *cobra.Command, args []string) error {
 }
 
 // request returns the request to explain.
-func (f *routeFlags) request(target string) (explain.Request, error) {
+func (f *RouteOptions) request(target string) (explain.Request, error) {
 	headers, err := explain.ParseHeaders(f.headers)
 	if err != nil {
 		return explain.Request{}, cli.Usage(err)
@@ -113,8 +111,12 @@ func (f *routeFlags) request(target string) (explain.Request, error) {
 	return r, nil
 }
 
-func runRoute(ctx context.Context, s *cli.Session, f *routeFlags, target string) error {
-	e, err := f.explain(ctx, s, target)
+// Run explains the request to the URL in args, or shows all routes.
+func (f *RouteOptions) Run(ctx context.Context, s *cli.Session, args []string) error {
+	if f.all {
+		return f.showAll(ctx, s)
+	}
+	e, err := f.explain(ctx, s, args[0])
 	if err != nil {
 		return err
 	}
@@ -125,7 +127,7 @@ func runRoute(ctx context.Context, s *cli.Session, f *routeFlags, target string)
 }
 
 // explain asks the server, or evaluates the files if there are any.
-func (f *routeFlags) explain(ctx context.Context, s *cli.Session, target string) (*explain.Explanation, error) {
+func (f *RouteOptions) explain(ctx context.Context, s *cli.Session, target string) (*explain.Explanation, error) {
 	r, err := f.request(target)
 	if err != nil {
 		return nil, err
@@ -137,7 +139,7 @@ func (f *routeFlags) explain(ctx context.Context, s *cli.Session, target string)
 		}
 		return p.Ask(r), nil
 	}
-	c, err := s.Connect(s.Warn)
+	c, err := f.Connect(s.Warn)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +155,7 @@ func (f *routeFlags) explain(ctx context.Context, s *cli.Session, target string)
 	return e, nil
 }
 
-func runRoutes(ctx context.Context, s *cli.Session, f *routeFlags) error {
+func (f *RouteOptions) showAll(ctx context.Context, s *cli.Session) error {
 	summary, err := f.summary(ctx, s, f.from, "routes")
 	if err != nil {
 		return err

@@ -24,9 +24,23 @@ import (
 
 var proxyFormats = []string{printer.Table, printer.Wide, printer.YAML, printer.JSON}
 
+// Lister lists the proxies that the server knows.
+type Lister interface {
+	Proxies(ctx context.Context) ([]client.Proxy, error)
+}
+
+// StatusOptions are what the flags of proxy-status say.
+type StatusOptions struct {
+	// Connect connects to the server, whose warnings go to warn.
+	Connect func(warn func(string)) (Lister, error)
+
+	output string
+	watch  bool
+}
+
+// NewStatusCommand returns the command proxy-status.
 func NewStatusCommand(s *cli.Session) *cobra.Command {
-	var output string
-	var watch bool
+	flags := StatusOptions{Connect: func(warn func(string)) (Lister, error) { return s.Connect(warn) }}
 	cmd := &cobra.Command{
 		Use:     "proxy-status [PROXY]",
 		Aliases: []string{"ps"},
@@ -54,31 +68,36 @@ part of node IDs.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := printer.Check(output, proxyFormats); err != nil {
-			return err
-		}
-		c, err := s.Connect(s.Warn)
-		if err != nil {
-			return err
-		}
-		q := proxyQuery{c, strings.Join(args, ""), output}
-		if watch {
-			return s.Fail(cmd.Context(), followProxies(cmd.Context(), s, q))
-		}
-		all, err := q.there(cmd.Context())
-		if err != nil {
-			return s.Fail(cmd.Context(), err)
-		}
-		return printProxies(s, all, output)
+		return flags.Run(cmd.Context(), s, strings.Join(args, ""))
 	}
-	printer.AddFlag(cmd, &output, proxyFormats)
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show the proxies again after each change, until interrupted")
+	printer.AddFlag(cmd, &flags.output, proxyFormats)
+	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "show the proxies again after each change, until interrupted")
 	return cmd
+}
+
+// Run shows the proxies whose node contains part.
+func (o StatusOptions) Run(ctx context.Context, s *cli.Session, part string) error {
+	if err := printer.Check(o.output, proxyFormats); err != nil {
+		return err
+	}
+	c, err := o.Connect(s.Warn)
+	if err != nil {
+		return err
+	}
+	q := proxyQuery{c, part, o.output}
+	if o.watch {
+		return s.Fail(ctx, followProxies(ctx, s, q))
+	}
+	all, err := q.there(ctx)
+	if err != nil {
+		return s.Fail(ctx, err)
+	}
+	return printProxies(s, all, o.output)
 }
 
 // proxyQuery asks for the proxies whose node contains a given text.
 type proxyQuery struct {
-	*client.Client
+	Lister
 	part, output string
 }
 

@@ -12,13 +12,22 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
 )
 
-type versionFlags struct {
+// Versioned tells the version of the server.
+type Versioned interface {
+	ServerVersion(ctx context.Context) (*apiversion.Info, error)
+}
+
+// VersionOptions are what the flags of version say.
+type VersionOptions struct {
+	// Connect connects to the server, whose warnings go to warn.
+	Connect func(warn func(string)) (Versioned, error)
+
 	client bool
 	output string
 }
 
 func newVersion(s *cli.Session) *cobra.Command {
-	var flags versionFlags
+	flags := VersionOptions{Connect: func(warn func(string)) (Versioned, error) { return s.Connect(warn) }}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the versions of istioctl and of the server",
@@ -31,7 +40,7 @@ func newVersion(s *cli.Session) *cobra.Command {
 		Args: cli.Args(cobra.NoArgs),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return runVersion(cmd.Context(), s, flags)
+		return flags.Run(cmd.Context(), s)
 	}
 	formats := []string{printer.YAML, printer.JSON}
 	printer.AddFlag(cmd, &flags.output, formats)
@@ -54,11 +63,12 @@ func clientVersion(version string) apiversion.Info {
 	}
 }
 
-func runVersion(ctx context.Context, s *cli.Session, flags versionFlags) error {
+// Run shows the versions.
+func (o VersionOptions) Run(ctx context.Context, s *cli.Session) error {
 	both := versions{Client: clientVersion(s.Version)}
 	var failure error
-	if !flags.client {
-		c, err := s.Connect(s.Warn)
+	if !o.client {
+		c, err := o.Connect(s.Warn)
 		if err != nil {
 			return err
 		}
@@ -66,7 +76,7 @@ func runVersion(ctx context.Context, s *cli.Session, flags versionFlags) error {
 			failure = s.Fail(ctx, err)
 		}
 	}
-	text, err := both.format(flags.output)
+	text, err := both.format(o.output)
 	if err != nil {
 		return err
 	}

@@ -44,9 +44,25 @@ const (
 	missingTimeout = 5 * time.Second
 )
 
+// Statuses gives the status of objects, and the proxies that they concern.
+type Statuses interface {
+	GetWithStatus(ctx context.Context, key schema.Key, opts store.ReadOptions) (client.ObjectWithStatus, error)
+	GetWithFreshStatus(ctx context.Context, key schema.Key, opts store.ReadOptions) (client.ObjectWithStatus, error)
+	ProxiesOf(ctx context.Context, key schema.Key) ([]client.Proxy, error)
+}
+
+// Options are what the flags of wait say.
+type Options struct {
+	// Connect connects to the server, whose warnings go to warn.
+	Connect func(warn func(string)) (Statuses, error)
+
+	goal    string
+	timeout time.Duration
+}
+
+// NewCommand returns the command wait.
 func NewCommand(s *cli.Session) *cobra.Command {
-	var goal string
-	var timeout time.Duration
+	flags := Options{Connect: func(warn func(string)) (Statuses, error) { return s.Connect(warn) }}
 	cmd := &cobra.Command{
 		Use:   "wait --for=(programmed | accepted | resolvedrefs) (KIND NAME... | KIND/NAME...)",
 		Short: "Wait until the proxies run an object",
@@ -77,35 +93,36 @@ the proxies or references that are missing. The exit code is 1 in all of these c
 		ValidArgsFunction: targets.CompleteNames(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return runWait(cmd.Context(), s, goal, timeout, args)
+		return flags.Run(cmd.Context(), s, args)
 	}
-	cmd.Flags().StringVar(&goal, "for", "programmed", "what to wait for: programmed, accepted or resolvedrefs")
-	cmd.Flags().DurationVar(&timeout, "timeout", waitTimeout, "give up after this time")
+	cmd.Flags().StringVar(&flags.goal, "for", "programmed", "what to wait for: programmed, accepted or resolvedrefs")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", waitTimeout, "give up after this time")
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"programmed", "accepted", "resolvedrefs"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func runWait(ctx context.Context, s *cli.Session, goal string, timeout time.Duration, args []string) error {
-	meant, ok := waitGoals[strings.TrimPrefix(strings.ToLower(goal), "condition=")] // As in kubectl.
+// Run waits for the objects that the arguments name.
+func (o Options) Run(ctx context.Context, s *cli.Session, args []string) error {
+	meant, ok := waitGoals[strings.TrimPrefix(strings.ToLower(o.goal), "condition=")] // As in kubectl.
 	switch {
 	case !ok:
-		return cli.Usagef("--for=%s: want programmed, accepted or resolvedrefs", goal)
-	case timeout <= 0:
-		return cli.Usagef("--timeout %s: must be more than 0", timeout)
+		return cli.Usagef("--for=%s: want programmed, accepted or resolvedrefs", o.goal)
+	case o.timeout <= 0:
+		return cli.Usagef("--timeout %s: must be more than 0", o.timeout)
 	}
 	sel, err := targets.Parse(args)
 	if err != nil {
 		return err
 	}
 	if len(sel.Targets) == 0 {
-		return cli.Usagef("say which object: istioctl wait --for=%s %s NAME", goal, args[0])
+		return cli.Usagef("say which object: istioctl wait --for=%s %s NAME", o.goal, args[0])
 	}
-	c, err := s.Connect(s.Warn)
+	c, err := o.Connect(s.Warn)
 	if err != nil {
 		return err
 	}
-	w := waiting{Session: s, client: c, goal: meant, timeout: timeout, out: s.Stdout, unresolved: s.Warn}
+	w := waiting{Session: s, client: c, goal: meant, timeout: o.timeout, out: s.Stdout, unresolved: s.Warn}
 	for _, t := range sel.Targets {
 		w.keys = append(w.keys, t.In(s.Namespace))
 	}
@@ -114,7 +131,7 @@ func runWait(ctx context.Context, s *cli.Session, goal string, timeout time.Dura
 
 // Programmed waits until the proxies run the written objects. Its messages stay out of
 // output for programs.
-func Programmed(ctx context.Context, s *cli.Session, c *client.Client, keys []schema.Key) error {
+func Programmed(ctx context.Context, s *cli.Session, c Statuses, keys []schema.Key) error {
 	w := waiting{Session: s, client: c, goal: waitProgrammed, timeout: cmp.Or(s.Timeout, waitTimeout), out: s.Stderr, unresolved: func(string) {}, keys: keys}
 	return w.run(ctx)
 }
@@ -122,7 +139,7 @@ func Programmed(ctx context.Context, s *cli.Session, c *client.Client, keys []sc
 // waiting is a wait until some objects have a condition.
 type waiting struct {
 	*cli.Session
-	client  *client.Client
+	client  Statuses
 	goal    waitGoal
 	timeout time.Duration
 	keys    []schema.Key

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -33,22 +34,27 @@ func (n ChunkSize) Check() error {
 	return nil
 }
 
+// Pager gives the objects of a selection in pages, all of them at one revision.
+type Pager interface {
+	Pages(ctx context.Context, what client.Selection, opts store.ListOptions) iter.Seq2[*client.ListWithStatus, error]
+}
+
 // List reads the selection in pages, all of it at one revision. If the server forgets
 // that revision too often in between, list reads everything in one request.
-func List(ctx context.Context, s *Session, c *client.Client, what client.Selection, size ChunkSize) (list *client.ListWithStatus, err error) {
+func List(ctx context.Context, s *Session, p Pager, what client.Selection, size ChunkSize) (list *client.ListWithStatus, err error) {
 	for range listTries {
-		list, err = readPages(ctx, s, c, what, size)
+		list, err = readPages(ctx, s, p, what, size)
 		if !errors.Is(err, store.ErrExpired) {
 			return list, err
 		}
 	}
-	return readPages(ctx, s, c, what, 0)
+	return readPages(ctx, s, p, what, 0)
 }
 
-func readPages(ctx context.Context, s *Session, c *client.Client, what client.Selection, size ChunkSize) (*client.ListWithStatus, error) {
+func readPages(ctx context.Context, s *Session, p Pager, what client.Selection, size ChunkSize) (*client.ListWithStatus, error) {
 	defer s.ClearProgress()
 	whole := &client.ListWithStatus{}
-	for page, err := range c.Pages(ctx, what, store.ListOptions{Limit: int(size)}) {
+	for page, err := range p.Pages(ctx, what, store.ListOptions{Limit: int(size)}) {
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -34,8 +33,13 @@ func (f *Revision) Set(text string) error {
 	return nil
 }
 
+// Clock tells the newest revision.
+type Clock interface {
+	Revision(ctx context.Context) (int64, error)
+}
+
 // Reached refuses a revision in the future, which would show the present state.
-func Reached(ctx context.Context, c *client.Client, revision int64) error {
+func Reached(ctx context.Context, c Clock, revision int64) error {
 	if revision == 0 {
 		return nil
 	}
@@ -46,10 +50,15 @@ func Reached(ctx context.Context, c *client.Client, revision int64) error {
 	return err
 }
 
+// Historian gives the versions of an object that the server knows, the newest first.
+type Historian interface {
+	History(ctx context.Context, key schema.Key) ([]store.Version, error)
+}
+
 // Versions returns the versions of an object that the server knows. It returns an error
 // if there are none.
-func Versions(ctx context.Context, s *cli.Session, c *client.Client, key schema.Key) ([]store.Version, error) {
-	versions, err := c.History(ctx, key)
+func Versions(ctx context.Context, s *cli.Session, h Historian, key schema.Key) ([]store.Version, error) {
+	versions, err := h.History(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fmt.Errorf("%s/%s is not in namespace %s, and was not as far as the server knows",
 			strings.ToLower(key.Kind), key.Name, key.Namespace)

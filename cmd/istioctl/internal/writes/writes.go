@@ -18,9 +18,9 @@ type Options struct {
 	DryRun string
 }
 
-// Connect makes the client for the changes.
-func (o Options) Connect(s *cli.Session, warn func(string)) (*client.Client, error) {
-	return s.ConnectWith(client.Options{Warn: warn, DryRun: o.DryRun == DryRunServer})
+// Client returns the options of the client for the changes.
+func (o Options) Client(warn func(string)) client.Options {
+	return client.Options{Warn: warn, DryRun: o.DryRun == DryRunServer}
 }
 
 // Outcome is the result for one object, in one word.
