@@ -19,7 +19,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Exit codes of analyze besides exitDone.
+// Exit codes of analyze besides cli.ExitDone.
 const (
 	exitProblems    = 1
 	exitNotAnalyzed = 2

@@ -63,7 +63,7 @@ the files: an object in them without these labels is an error.`,
 var apply = fileVerb{[]manifest.Precondition{manifest.Named("apply"), manifest.Repeated(diag.Warning)}, writes.Checked, One, true}
 
 // One creates or replaces an object. If the object is created or deleted in
-// between, applyOne looks again, unless the manifest names a version.
+// between, One looks again, unless the manifest names a version.
 func One(ctx context.Context, c Texts, m manifest.Manifest) (o *schema.Object, what writes.Outcome, err error) {
 	for range applyTries {
 		o, what, err = applyOnce(ctx, c, m)

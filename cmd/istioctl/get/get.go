@@ -127,7 +127,7 @@ func (o Options) Run(ctx context.Context, s *cli.Session, args []string) error {
 }
 
 // run asks the server. It reports names that do not exist, and returns the rest with
-// errReported.
+// cli.ErrReported.
 func (q query) run(ctx context.Context, s *cli.Session, c Objects) ([]client.ObjectWithStatus, error) {
 	if len(q.Targets) > 0 {
 		return q.byName(ctx, s, c)

@@ -7,6 +7,7 @@ func (s *Session) Connect(warn func(string)) (*client.Client, error) {
 	return s.ConnectWith(client.Options{Warn: warn})
 }
 
+// ConnectWith is Connect with options besides those of the session.
 func (s *Session) ConnectWith(opts client.Options) (*client.Client, error) {
 	opts.Timeout, opts.UserAgent = s.RequestTimeout, "istioctl/"+s.Version
 	if err := s.credentials.Apply(&opts, s.Server); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Link is a connection to the server that reports on stderr when it is lost and when it is back, in
-// one line each, however many retries are in between.
+// Link is a connection to the server that reports on stderr when it is lost and when it
+// is back, in one line each, however many retries are in between.
 type Link struct {
 	store.Reader
 	session *Session
@@ -23,12 +23,14 @@ func NewLink(s *Session, r store.Reader) *Link {
 	return &Link{Reader: r, session: s}
 }
 
+// List lists like the store, and reports a loss.
 func (c *Link) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
 	list, err := c.Reader.List(ctx, scope, opts)
 	c.Gone(ctx, err)
 	return list, err
 }
 
+// Watch watches like the store, and reports when the connection is lost and back.
 func (c *Link) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
 	w, err := c.Reader.Watch(ctx, scope, after)
 	if err != nil {
@@ -39,6 +41,7 @@ func (c *Link) Watch(ctx context.Context, scope store.Scope, after int64) (store
 	return &connected{w, c, ctx}, nil
 }
 
+// Back reports that an answer came, if a loss was reported before.
 func (c *Link) Back() {
 	if c.lost.CompareAndSwap(true, false) {
 		fmt.Fprintln(c.session.Stderr, "connected again")

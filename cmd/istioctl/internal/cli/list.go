@@ -23,10 +23,12 @@ const (
 // ChunkSize is the number of objects per request that the user asked for.
 type ChunkSize int64
 
+// Add adds the flag to a command.
 func (n *ChunkSize) Add(cmd *cobra.Command) {
 	cmd.Flags().Int64Var((*int64)(n), "chunk-size", PageSize, "number of objects in a request, all of one revision; 0 means all")
 }
 
+// Check refuses a size without a meaning.
 func (n ChunkSize) Check() error {
 	if n < 0 {
 		return Usagef("--chunk-size %d: must be 0 (all at once) or more", n)

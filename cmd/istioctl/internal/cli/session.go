@@ -14,23 +14,27 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
+// DefaultServer is the server that is meant if none is named.
+const DefaultServer = "http://127.0.0.1:8080"
+
 // Session is what all verbs share: the program's inputs and outputs, and the persistent
 // flags.
 type Session struct {
 	*Program
-	Server         string
-	Namespace      string
-	RequestTimeout time.Duration
-	Timeout        time.Duration
-	context        string          // the name, "" for the current one
-	credentials    contexts.Access // for the server of the context
-
-	// shown holds the warnings about files that were printed with their position.
-	shown []string
+	Server    string
+	Namespace string
 	// NamespaceGiven distinguishes -n default from no -n.
 	NamespaceGiven bool
+	RequestTimeout time.Duration // of one request; 0 for no limit
+	Timeout        time.Duration // of the whole command; 0 for no limit
+
+	context     string          // the name, "" for the current one
+	credentials contexts.Access // for the server of the context
+	// shown holds the warnings about files that were printed with their position.
+	shown []string
 }
 
+// AddFlags adds the global flags to the root command.
 func (s *Session) AddFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVar(&s.Server, "server", DefaultServer, "URL or HOST:PORT of the pilot-api server; or set ISTIOCTL_SERVER")
@@ -112,8 +116,6 @@ func (s *Session) CheckFlags() error {
 	}
 	return nil
 }
-
-const DefaultServer = "http://127.0.0.1:8080"
 
 // enter sets what no flag says from the environment and the context. A context named
 // by a flag wins over the environment. The credentials of a context are used only for

@@ -35,4 +35,5 @@ func (c *Program) Progress(text string) {
 	}
 }
 
+// ClearProgress removes what Progress drew.
 func (c *Program) ClearProgress() { c.Progress("") }

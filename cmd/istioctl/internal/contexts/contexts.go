@@ -24,6 +24,7 @@ type File struct {
 	file string
 }
 
+// Context is a named server.
 type Context struct {
 	Name      string `json:"name"`
 	Server    string `json:"server,omitempty"`
@@ -81,6 +82,7 @@ func unread(err error) error {
 	return errors.New(text + ": mend or remove the file")
 }
 
+// Write replaces the config file.
 func (c *File) Write() error {
 	if c.file == "" {
 		return errors.New("there is no place for a config file: set ISTIOCTL_CONFIG or HOME")
@@ -95,6 +97,7 @@ func (c *File) Write() error {
 	return wholefile.WriteText(c.file, 0o600, text)
 }
 
+// Names returns the names of the contexts.
 func (c *File) Names() (names []string) {
 	for _, n := range c.Contexts {
 		names = append(names, n.Name)

@@ -27,6 +27,7 @@ type Files struct {
 	recursive bool
 }
 
+// Add adds the flags to a command.
 func (f *Files) Add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&f.names, "filename", "f", nil, "file, folder, URL, or - for standard input; may be repeated")
 	cmd.Flags().BoolVarP(&f.recursive, "recursive", "R", false, "also read the folders within folders")
@@ -45,6 +46,7 @@ func (f *Files) Required() error {
 	return nil
 }
 
+// NoObjects returns the error for files without objects.
 func (f *Files) NoObjects() error {
 	return fmt.Errorf("no objects in %s", strings.Join(f.names, ", "))
 }

@@ -86,6 +86,7 @@ func Check(ctx context.Context, s *cli.Session, docs []schema.Document) ([]Manif
 	return found, problems, nil
 }
 
+// Problem returns a problem of the object, with its position.
 func (m Manifest) Problem(severity diag.Severity, reason diag.Reason, field, message string) diag.Problem {
 	return diag.Problem{
 		Severity: severity, Reason: reason, Code: diag.CodeOf(reason), Object: m.Key().Ref(),

@@ -22,6 +22,7 @@ type Flags struct {
 	domain     string
 }
 
+// Add adds the flags to a command.
 func (f *Flags) Add(cmd *cobra.Command) {
 	f.Files.Add(cmd)
 	flags := cmd.Flags()
@@ -72,6 +73,7 @@ func secretFiles(settings *mesh.Settings) *mesh.FileSecrets {
 	return mesh.NewFileSecrets(all)
 }
 
+// Settings returns the settings of the mesh, and shows the problems in them.
 func (f *Flags) Settings(s *cli.Session) (*mesh.Settings, error) {
 	settings := mesh.DefaultSettings()
 	if f.meshConfig != "" {

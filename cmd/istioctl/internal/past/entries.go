@@ -30,6 +30,7 @@ type Entry struct {
 	comparable bool // the version before is known
 }
 
+// Entries returns the entries of versions, which are the newest first.
 func Entries(versions []store.Version) ([]Entry, error) {
 	entries := make([]Entry, len(versions))
 	for i, v := range versions {
@@ -58,6 +59,7 @@ func Entries(versions []store.Version) ([]Entry, error) {
 // unknown is the text for what the server has forgotten.
 const unknown = "<unknown>"
 
+// WhenText returns how long ago the write was.
 func (e Entry) WhenText() string {
 	if e.Time == nil {
 		return unknown
@@ -65,16 +67,20 @@ func (e Entry) WhenText() string {
 	return duration.HumanDuration(time.Since(*e.Time)) + " ago"
 }
 
+// VerbText returns what the write was.
 func (e Entry) VerbText() string { return cmp.Or(string(e.Verb), unknown) }
 
+// Who returns the user that the write states.
 func (e Entry) Who() string { return cmp.Or(cli.Printable(e.User), unknown) }
 
+// ProgramText returns the program that the write states.
 func (e Entry) ProgramText() string { return cmp.Or(cli.Printable(e.Program), unknown) }
 
 // transactionDigits is the number of digits that identify a transaction. They are at
 // the end of its UUID, which is random; the beginning is the time.
 const transactionDigits = 8
 
+// TransactionText returns the ID of the transaction, or its end.
 func (e Entry) TransactionText(wide bool) string {
 	id := cmp.Or(e.Transaction, unknown)
 	if !wide && e.Transaction != "" {

@@ -34,6 +34,7 @@ var (
 	WriteFormats = []string{YAML, JSON, Name, "jsonpath=", "custom-columns="}
 )
 
+// AddFlag adds the flag --output to a command.
 func AddFlag(cmd *cobra.Command, value *string, formats []string) {
 	text := strings.NewReplacer("jsonpath=", "jsonpath=TEMPLATE", "custom-columns=", "custom-columns=HEADER:PATH,…").
 		Replace(strings.Join(formats, ", "))
@@ -59,6 +60,7 @@ func Check(format string, formats []string) error {
 	return cli.Usagef("there is no output format %q; allowed: %s", format, strings.Join(formats, ", "))
 }
 
+// IsTable reports whether a format is a table, which is the default.
 func IsTable(format string) bool {
 	return format == "" || format == Table || format == Wide
 }
@@ -111,7 +113,7 @@ func Generic(o *schema.Object) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// GenericWithStatus is like generic, with the status.
+// GenericWithStatus is like Generic, with the status.
 func GenericWithStatus(o client.ObjectWithStatus) (*unstructured.Unstructured, error) {
 	u, err := Generic(o.Object)
 	if err != nil || len(o.Raw) == 0 {
@@ -156,6 +158,7 @@ func PrintObjects(w io.Writer, p printers.ResourcePrinter, objects []client.Obje
 	return p.PrintObj(list, w)
 }
 
+// PrintObject prints an object without its status.
 func PrintObject(w io.Writer, p printers.ResourcePrinter, o *schema.Object) error {
 	u, err := Generic(o)
 	if err != nil {
@@ -182,4 +185,5 @@ func PrintEvent(w io.Writer, format string, p printers.ResourcePrinter, e store.
 // None is the text for an empty value, as in kubectl.
 const None = "<none>"
 
+// DocumentFormats are those of verbs that show a table or a document.
 var DocumentFormats = []string{Table, YAML, JSON}

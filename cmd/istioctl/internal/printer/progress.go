@@ -8,9 +8,9 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// progressTable prints changes with the proxies' progress, and an additional row when only
+// ProgressTable prints changes with the proxies' progress, and an additional row when only
 // that progress changes.
-type progressTable struct {
+type ProgressTable struct {
 	*TableWriter
 	known map[schema.Key]progress // the newest state received for each object
 	shown map[schema.Key]progress // what is on the screen
@@ -22,14 +22,15 @@ type progress struct {
 	far      string
 }
 
-func NewProgressTable(t *TableWriter) *progressTable {
-	s := &progressTable{TableWriter: t, known: map[schema.Key]progress{}, shown: map[schema.Key]progress{}}
+// NewProgressTable returns a table with a column for the progress.
+func NewProgressTable(t *TableWriter) *ProgressTable {
+	s := &ProgressTable{TableWriter: t, known: map[schema.Key]progress{}, shown: map[schema.Key]progress{}}
 	t.far = func(o *schema.Object) string { return s.of(o).far }
 	return s
 }
 
 // of returns the state of an object as far as it is known.
-func (t *progressTable) of(o *schema.Object) progress {
+func (t *ProgressTable) of(o *schema.Object) progress {
 	known, ok := t.known[o.Key()]
 	switch {
 	case !ok:
@@ -41,7 +42,7 @@ func (t *progressTable) of(o *schema.Object) progress {
 }
 
 // Event prints the row of a changed object.
-func (t *progressTable) Event(e store.Event) error {
+func (t *ProgressTable) Event(e store.Event) error {
 	key := e.Object.Key()
 	if e.Type == store.Deleted {
 		delete(t.known, key)
@@ -53,7 +54,7 @@ func (t *progressTable) Event(e store.Event) error {
 }
 
 // Learn records the state of an object. The next event of the object prints it.
-func (t *progressTable) Learn(o client.ObjectWithStatus) error {
+func (t *ProgressTable) Learn(o client.ObjectWithStatus) error {
 	far, err := howFar(o)
 	if err != nil || o.Revision() < t.known[o.Key()].revision {
 		return err // Another replica may be behind.
@@ -63,7 +64,7 @@ func (t *progressTable) Learn(o client.ObjectWithStatus) error {
 }
 
 // Status prints the row of an object on the screen if its state has changed.
-func (t *progressTable) Status(o client.ObjectWithStatus) error {
+func (t *ProgressTable) Status(o client.ObjectWithStatus) error {
 	if err := t.Learn(o); err != nil {
 		return err
 	}

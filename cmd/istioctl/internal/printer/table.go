@@ -41,6 +41,7 @@ type TableWriter struct {
 // redirect is a writer whose target can be changed.
 type redirect struct{ io.Writer }
 
+// NewTable returns a table of objects of one kind.
 func NewTable(w io.Writer, kind *schema.Kind, style Style) *TableWriter {
 	target := &redirect{w}
 	return &TableWriter{kind: kind, style: style, printer: style.printer(kind), target: target, out: printers.GetNewTabWriter(target)}

@@ -10,6 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/explain"
 )
 
+// Rejected is the state of a type of which the proxy refuses the newest configuration.
 const Rejected = "REJECTED"
 
 // ShortNode returns the part of a node id that people chose.

@@ -46,6 +46,7 @@ func CompleteName(s *cli.Session) cobra.CompletionFunc {
 	}
 }
 
+// CompleteKinds completes the name of a kind.
 func CompleteKinds(toComplete string) []string {
 	var names []string
 	for _, k := range schema.Kinds() {

@@ -12,11 +12,13 @@ import (
 // SelectorFlags say which objects of a kind are selected.
 type SelectorFlags struct{ labels, fields string }
 
+// Add adds the flags to a command.
 func (f *SelectorFlags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.labels, "selector", "l", "", "only objects with these labels, such as team=reviews,stage!=test")
 	cmd.Flags().StringVar(&f.fields, "field-selector", "", "only objects with these values, such as spec.hosts=reviews,metadata.name!=a; the fields are those of the API")
 }
 
+// Given reports whether anything is selected.
 func (f *SelectorFlags) Given() bool { return f.labels != "" || f.fields != "" }
 
 // Of returns the selector for objects of the given kinds.
@@ -46,10 +48,12 @@ func (s Selector) Among(kinds []*schema.Kind, namespace string) client.Selection
 	return client.Selection{Kinds: kinds, Namespace: namespace, Labels: s.asked.labels, Fields: s.asked.fields}
 }
 
+// Matches reports whether an object is selected.
 func (s Selector) Matches(o *schema.Object) bool {
 	return s.labels.Matches(labels.Set(o.Meta.Labels)) && s.fields[o.Kind].Matches(o)
 }
 
+// AddFlags adds the flags of verbs that read: a selector, and all namespaces.
 func AddFlags(cmd *cobra.Command, selector *SelectorFlags, allNamespaces *bool) {
 	selector.Add(cmd)
 	cmd.Flags().BoolVarP(allNamespaces, "all-namespaces", "A", false, "objects of all namespaces")

@@ -29,6 +29,7 @@ type Target struct {
 	Name string
 }
 
+// In returns the key of the target in a namespace.
 func (t Target) In(namespace string) schema.Key {
 	return schema.Key{Kind: t.Kind.Kind, Namespace: namespace, Name: t.Name}
 }
@@ -127,6 +128,7 @@ func parseKinds(list string) ([]*schema.Kind, error) {
 	return kinds, nil
 }
 
+// ParseKind parses the name of one kind.
 func ParseKind(name string) (*schema.Kind, error) {
 	if kind, ok := schema.Lookup(name); ok {
 		return kind, nil
@@ -134,6 +136,7 @@ func ParseKind(name string) (*schema.Kind, error) {
 	return nil, cli.Usagef("there is no kind %q; %s", name, schema.Suggest(name, KindNames(), "there are"))
 }
 
+// KindNames returns the names of all kinds.
 func KindNames() []string {
 	var names []string
 	for _, k := range schema.Kinds() {

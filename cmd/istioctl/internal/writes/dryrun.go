@@ -34,6 +34,7 @@ func (f dryRunFlag) Set(value string) error {
 	return nil
 }
 
+// AddDryRun adds the flag --dry-run to a command, with the values that it accepts.
 func AddDryRun(cmd *cobra.Command, value *string, usage string, allowed ...string) {
 	*value = DryRunNone
 	cmd.Flags().Var(dryRunFlag{value, allowed}, "dry-run", usage)

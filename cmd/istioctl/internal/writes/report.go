@@ -28,6 +28,7 @@ type Report struct {
 	broken  error // the first error of printing
 }
 
+// Done reports what was done with an object.
 func (r *Report) Done(o *schema.Object, what Outcome) {
 	r.counts[what]++
 	r.clear()
@@ -44,6 +45,7 @@ func (r *Report) Done(o *schema.Object, what Outcome) {
 	fmt.Fprintf(r.session.Stdout, "%s %s%s%s%s\n", printer.Label(o), done, printer.Where(o), rest, r.mark())
 }
 
+// Failure reports why nothing was done with an object.
 func (r *Report) Failure(o *schema.Object, reason string) {
 	r.counts[Failed]++
 	r.clear()
@@ -90,6 +92,7 @@ func (r *Report) Finish() error {
 // Failed returns the number of objects that were not written.
 func (r *Report) Failed() int { return r.counts[Failed] }
 
+// Progress draws how many objects are done.
 func (r *Report) Progress(i int) {
 	if r.Total >= progressFrom && r.dryRun != DryRunClient {
 		r.session.Progress(fmt.Sprintf("%d of %d", i, r.Total))
