@@ -1,12 +1,10 @@
 package diff
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"github.com/pilot-api/pilot-api/client"
@@ -17,7 +15,6 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/targets"
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -158,23 +155,4 @@ func diffObject(ctx context.Context, s *cli.Session, c apply.Texts, m manifest.M
 		return false, err
 	}
 	return showDiff(s, m.Key().Ref().String()+" (stored)", old, m.Key().Ref().String()+" ("+m.Place().File+")", next)
-}
-
-// comparable returns an object as YAML without the fields that each write sets.
-func comparable(o *schema.Object) ([]byte, error) {
-	if o == nil {
-		return nil, nil
-	}
-	fields, err := past.Authored(o)
-	if err != nil {
-		return nil, err
-	}
-	return printer.MarshalYAML(fields)
-}
-
-// showDiff prints a unified diff. It prints nothing if the texts are equal.
-func showDiff(s *cli.Session, oldName string, old []byte, newName string, next []byte) (differs bool, err error) {
-	_, text, _ := bytes.Cut(diff.Diff(oldName, old, newName, next), []byte("\n")) // Without "diff old new".
-	_, err = s.Stdout.Write(text)
-	return len(text) > 0, err
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/offline"
 	"github.com/pilot-api/pilot-api/compile"
@@ -13,20 +12,6 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
-
-// Proxies tells what the server knows of its proxies, and what it has for them.
-type Proxies interface {
-	Lister
-	Proxy(ctx context.Context, node string) ([]client.Proxy, error)
-	Config(ctx context.Context, of client.ProxyRef, configType string) (*client.ProxyConfig, error)
-	Summary(ctx context.Context, of client.ProxyRef, configType string) (*explain.Summary, error)
-	Explain(ctx context.Context, by client.ProxyRef, method, target string, headers []string) (*explain.Explanation, error)
-}
-
-// connectTo returns the connection of a session as its proxies.
-func connectTo(s *cli.Session) func(warn func(string)) (Proxies, error) {
-	return func(warn func(string)) (Proxies, error) { return s.Connect(warn) }
-}
 
 // proxyFlags name a proxy and the files that replace a server.
 type proxyFlags struct {

@@ -24,11 +24,6 @@ import (
 
 var proxyFormats = []string{printer.Table, printer.Wide, printer.YAML, printer.JSON}
 
-// Lister lists the proxies that the server knows.
-type Lister interface {
-	Proxies(ctx context.Context) ([]client.Proxy, error)
-}
-
 // StatusOptions are what the flags of proxy-status say.
 type StatusOptions struct {
 	// Connect connects to the server, whose warnings go to warn.
