@@ -66,12 +66,7 @@ successfully when it is interrupted.`,
 	root.SetOut(c.Stdout)
 	root.SetErr(c.Stderr)
 	s.AddFlags(root)
-	root.AddCommand(
-		apply.NewCreateCommand(s), apply.NewReplaceCommand(s), apply.NewCommand(s), diff.NewCommand(s), apply.NewDeleteCommand(s), get.NewCommand(s), get.NewWatchCommand(s), wait.NewCommand(s), describe.NewCommand(s), analyze.NewProblemsCommand(s), analyze.NewCommand(s),
-		history.NewCommand(s), history.NewRollbackCommand(s), export.NewCommand(s), edit.NewPatchCommand(s), edit.NewCommand(s), fields.NewCommand(s), config.NewCommand(s),
-		proxy.NewRouteCommand(s), proxy.NewConfigCommand(s), proxy.NewStatusCommand(s),
-		analyze.NewValidateCommand(s), newVersion(s), bootstrap.NewCommand(s), newCompletion(s),
-	)
+	root.AddCommand(verbs(s)...)
 	for _, cmd := range root.Commands() {
 		cmd.DisableAutoGenTag = true
 		for _, sub := range cmd.Commands() {
@@ -80,6 +75,19 @@ successfully when it is interrupted.`,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
+}
+
+// verbs returns the commands of a session.
+func verbs(s *cli.Session) []*cobra.Command {
+	return []*cobra.Command{
+		apply.NewCommand(s), apply.NewCreateCommand(s), apply.NewReplaceCommand(s), apply.NewDeleteCommand(s),
+		edit.NewCommand(s), edit.NewPatchCommand(s),
+		get.NewCommand(s), get.NewWatchCommand(s), wait.NewCommand(s), describe.NewCommand(s),
+		diff.NewCommand(s), history.NewCommand(s), history.NewRollbackCommand(s), export.NewCommand(s),
+		analyze.NewCommand(s), analyze.NewProblemsCommand(s), analyze.NewValidateCommand(s),
+		proxy.NewConfigCommand(s), proxy.NewStatusCommand(s), proxy.NewRouteCommand(s), bootstrap.NewCommand(s),
+		config.NewCommand(s), fields.NewCommand(s), newVersion(s), newCompletion(s),
+	}
 }
 
 // flagError reports what is wrong with the flags. If the command itself does not exist,

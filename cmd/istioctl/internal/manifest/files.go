@@ -23,20 +23,20 @@ const MaxInput = 64 << 20
 
 // Files say where to read objects from.
 type Files struct {
-	names     []string
-	recursive bool
+	Names     []string // files, folders, URLs, or - for standard input
+	Recursive bool     // also the folders within folders
 }
 
 // Add adds the flags to a command.
 func (f *Files) Add(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVarP(&f.names, "filename", "f", nil, "file, folder, URL, or - for standard input; may be repeated")
-	cmd.Flags().BoolVarP(&f.recursive, "recursive", "R", false, "also read the folders within folders")
+	cmd.Flags().StringArrayVarP(&f.Names, "filename", "f", nil, "file, folder, URL, or - for standard input; may be repeated")
+	cmd.Flags().BoolVarP(&f.Recursive, "recursive", "R", false, "also read the folders within folders")
 	// The flag exists, so these cannot fail.
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 }
 
 // Given reports whether there are any.
-func (f *Files) Given() bool { return len(f.names) > 0 }
+func (f *Files) Given() bool { return len(f.Names) > 0 }
 
 // Required checks the flags of verbs that take objects only from files.
 func (f *Files) Required() error {
@@ -48,7 +48,7 @@ func (f *Files) Required() error {
 
 // NoObjects returns the error for files without objects.
 func (f *Files) NoObjects() error {
-	return fmt.Errorf("no objects in %s", strings.Join(f.names, ", "))
+	return fmt.Errorf("no objects in %s", strings.Join(f.Names, ", "))
 }
 
 // Documents reads everything that the flags name, in order, and then reports everything
@@ -56,8 +56,8 @@ func (f *Files) NoObjects() error {
 func Documents(ctx context.Context, s *cli.Session, f Files) ([]schema.Document, error) {
 	var docs []schema.Document
 	var failed []error
-	for _, name := range f.names {
-		got, err := readSource(ctx, s, name, f.recursive)
+	for _, name := range f.Names {
+		got, err := readSource(ctx, s, name, f.Recursive)
 		if err != nil {
 			failed = append(failed, err)
 		}
