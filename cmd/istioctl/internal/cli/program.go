@@ -17,7 +17,7 @@ type Program struct {
 	// User returns the user's name in the operating system.
 	User func() string
 
-	// Outside is the program that this one was made of by escaped. Its streams do not
+	// Outside is the program that this one was made of by Escaped. Its streams do not
 	// escape.
 	Outside *Program
 }
