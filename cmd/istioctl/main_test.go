@@ -2,27 +2,19 @@ package main
 
 import (
 	"context"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
-	"github.com/pilot-api/pilot-api/server"
-	"github.com/pilot-api/pilot-api/store"
-	"github.com/pilot-api/pilot-api/store/cache"
-	"github.com/pilot-api/pilot-api/store/memory"
 )
 
 func TestMain(m *testing.M) {
@@ -158,66 +150,4 @@ func proxy(ts *testscript.TestScript, neg bool, args []string) {
 	case "refuse":
 		p.Refuse(discovery.RouteType, args[2])
 	}
-}
-
-// followed is a server whose proxies follow what is written to it, until the end.
-func followed(atEnd func(func())) (*server.Server, *discovery.Publisher) {
-	mem := memory.New()
-	reads := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
-	proxies := discovery.New(discovery.Options{Source: reads, CheckPatience: time.Minute})
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = reads.Run(ctx) })
-	running.Go(func() { _ = proxies.Run(ctx) })
-	atEnd(func() { cancel(); running.Wait() })
-	return server.New(server.Options{Store: store.Strict(mem), Reads: reads, Discovery: proxies, ShutdownTimeout: time.Second}), proxies
-}
-
-func newServer(s store.Interface) *server.Server {
-	return server.New(server.Options{Store: store.Strict(s), Reads: s, ShutdownTimeout: time.Second})
-}
-
-// liveServer is a server that can be taken away and brought back at the same
-// address, over a store that stays.
-type liveServer struct {
-	t     *testing.T
-	store *memory.Store
-	addr  string
-	stop  func()
-}
-
-func startServer(t *testing.T) *liveServer {
-	l := &liveServer{t: t, store: memory.New(), addr: "127.0.0.1:0"}
-	l.start()
-	t.Cleanup(func() { l.stop() })
-	return l
-}
-
-func (l *liveServer) url() string { return "http://" + l.addr }
-
-func (l *liveServer) start() {
-	ln, err := net.Listen("tcp", l.addr)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	l.addr = ln.Addr().String()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- newServer(l.store).Serve(ctx, ln) }()
-	l.stop = func() {
-		cancel()
-		if err := <-done; err != nil {
-			l.t.Error(err)
-		}
-		l.stop = func() {}
-	}
-}
-
-// compact makes the store forget all changes so far.
-func (l *liveServer) compact() {
-	revision, err := l.store.Revision(context.Background())
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	l.store.Compact(revision)
 }

@@ -2,29 +2,11 @@ package main
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 )
-
-// between is a server that does something before each further page of a list.
-func between(t *testing.T, l *liveServer, do func(page int)) (url string, requests *[]string) {
-	requests = &[]string{}
-	handler, pages := newServer(l.store).Handler(), 0
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		*requests = append(*requests, r.URL.RawQuery)
-		if r.URL.Query().Has("continue") {
-			pages++
-			do(pages)
-		}
-		handler.ServeHTTP(w, r)
-	}))
-	t.Cleanup(front.Close)
-	return front.URL, requests
-}
 
 // TestGetInPages: pages are one table, of one revision.
 func TestGetInPages(t *testing.T) {

@@ -16,14 +16,6 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-func manyRules(n int) string {
-	var text strings.Builder
-	for i := range n {
-		text.WriteString("---\n" + rule(fmt.Sprintf("r%d", i), "v1"))
-	}
-	return text.String()
-}
-
 func TestProgressIsForTerminalsAndLongWork(t *testing.T) {
 	const drawnFrom = 20 // objects
 	for _, tc := range []struct {

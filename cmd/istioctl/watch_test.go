@@ -1,133 +1,17 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
-	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 )
-
-// screen is a writer that can be waited on.
-type screen struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	more chan struct{}
-}
-
-func newScreen() *screen { return &screen{more: make(chan struct{}, 1)} }
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.text.Write(p)
-	select {
-	case s.more <- struct{}{}:
-	default:
-	}
-	return len(p), nil
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
-// wait returns when the screen shows so many lines.
-func (s *screen) wait(t *testing.T, lines int) {
-	t.Helper()
-	deadline := time.After(20 * time.Second)
-	for strings.Count(s.String(), "\n") < lines {
-		select {
-		case <-s.more:
-		case <-deadline:
-			t.Fatalf("want %d lines, have:\n%s", lines, s)
-		}
-	}
-}
-
-// waitFor returns when the screen shows a line that an expression matches, which has
-// one blank for many.
-func (s *screen) waitFor(t *testing.T, line string) {
-	t.Helper()
-	want := regexp.MustCompile("(?m)^" + line)
-	deadline := time.After(20 * time.Second)
-	for !want.MatchString(blanks.ReplaceAllString(s.String(), " ")) {
-		select {
-		case <-s.more:
-		case <-deadline:
-			t.Fatalf("want a line %s, have:\n%s", want, s)
-		}
-	}
-}
-
-// run runs one command line to its end.
-func run(t *testing.T, url, stdin string, args ...string) (stdout, stderr string, code int) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	c := &cli.Program{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: env(url)}
-	code = root.Run(t.Context(), c, args)
-	return out.String(), errs.String(), code
-}
-
-func env(url string) func(string) string {
-	return func(name string) string {
-		if name == "ISTIOCTL_SERVER" {
-			return url
-		}
-		return ""
-	}
-}
-
-func apply1(t *testing.T, url, text string, flags ...string) (stdout string) {
-	t.Helper()
-	stdout, stderr, code := run(t, url, text, append([]string{"apply", "-f", "-"}, flags...)...)
-	if code != cli.ExitDone {
-		t.Fatalf("apply: exit %d: %s", code, stderr)
-	}
-	return stdout
-}
-
-// watch starts a watch; the function that comes back interrupts it and returns
-// its exit code.
-func watch(t *testing.T, url string, args ...string) (*screen, func() int) {
-	out, _, interrupt := watchBoth(t, url, args...)
-	return out, interrupt
-}
-
-// watchBoth is watch with what is said beside.
-func watchBoth(t *testing.T, url string, args ...string) (out, errs *screen, interrupt func() int) {
-	t.Helper()
-	out, errs = newScreen(), newScreen()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan int, 1)
-	c := &cli.Program{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Getenv: env(url)}
-	go func() { done <- root.Run(ctx, c, args) }()
-	return out, errs, func() int {
-		cancel()
-		return <-done
-	}
-}
-
-func rule(name, version string) string {
-	return "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: " + name + "}\n" +
-		"spec: {destination: {name: reviews}, route: [{labels: {version: " + version + "}}]}\n"
-}
-
-var blanks = regexp.MustCompile(` +`)
 
 // events are the first two columns of a table, without its header.
 func events(text string) []string {
@@ -314,49 +198,5 @@ func TestWatchWideShowsHowFar(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestProxyStatusGoesOn: it waits out that there is no server, and then shows what
-// is there.
-func TestProxyStatusGoesOn(t *testing.T) {
-	outside.Slow(t)
-	live, publisher := followed(t.Cleanup)
-	var away atomic.Bool
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if away.Load() {
-			panic(http.ErrAbortHandler)
-		}
-		live.Handler().ServeHTTP(w, r)
-	}))
-	defer api.Close()
-	if err := publisher.Await(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
-	connect := func(n int) *simulated.Proxy {
-		p, err := simulated.Connect(publisher, simulated.Node(n))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(p.Leave)
-		return p
-	}
-	connect(1)
-	out, errs, interrupt := watchBoth(t, api.URL, "proxy-status", "-w", "-o", "json")
-	out.wait(t, 1)
-	away.Store(true)
-	errs.wait(t, 1)
-	second := connect(2)
-	away.Store(false)
-	errs.wait(t, 2)
-	for !strings.Contains(out.String(), second.Node) {
-		out.wait(t, strings.Count(out.String(), "\n")+1)
-	}
-	if code := interrupt(); code != cli.ExitDone {
-		t.Errorf("exit %d", code)
-	}
-	want := regexp.MustCompile(`^connection to ` + api.URL + ` lost, retrying: .+\nconnected again\n$`)
-	if !want.MatchString(errs.String()) {
-		t.Errorf("stderr %q, want %s", errs, want)
 	}
 }

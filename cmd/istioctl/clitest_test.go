@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/cache"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// followed is a server whose proxies follow what is written to it, until the end.
+func followed(atEnd func(func())) (*server.Server, *discovery.Publisher) {
+	mem := memory.New()
+	reads := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
+	proxies := discovery.New(discovery.Options{Source: reads, CheckPatience: time.Minute})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = reads.Run(ctx) })
+	running.Go(func() { _ = proxies.Run(ctx) })
+	atEnd(func() { cancel(); running.Wait() })
+	return server.New(server.Options{Store: store.Strict(mem), Reads: reads, Discovery: proxies, ShutdownTimeout: time.Second}), proxies
+}
+
+func newServer(s store.Interface) *server.Server {
+	return server.New(server.Options{Store: store.Strict(s), Reads: s, ShutdownTimeout: time.Second})
+}
+
+// liveServer is a server that can be taken away and brought back at the same
+// address, over a store that stays.
+type liveServer struct {
+	t     *testing.T
+	store *memory.Store
+	addr  string
+	stop  func()
+}
+
+func startServer(t *testing.T) *liveServer {
+	l := &liveServer{t: t, store: memory.New(), addr: "127.0.0.1:0"}
+	l.start()
+	t.Cleanup(func() { l.stop() })
+	return l
+}
+
+func (l *liveServer) url() string { return "http://" + l.addr }
+
+func (l *liveServer) start() {
+	ln, err := net.Listen("tcp", l.addr)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.addr = ln.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- newServer(l.store).Serve(ctx, ln) }()
+	l.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			l.t.Error(err)
+		}
+		l.stop = func() {}
+	}
+}
+
+// compact makes the store forget all changes so far.
+func (l *liveServer) compact() {
+	revision, err := l.store.Revision(context.Background())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.store.Compact(revision)
+}
+
+// screen is a writer that can be waited on.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func newScreen() *screen { return &screen{more: make(chan struct{}, 1)} }
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(p)
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// wait returns when the screen shows so many lines.
+func (s *screen) wait(t *testing.T, lines int) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for strings.Count(s.String(), "\n") < lines {
+		select {
+		case <-s.more:
+		case <-deadline:
+			t.Fatalf("want %d lines, have:\n%s", lines, s)
+		}
+	}
+}
+
+// waitFor returns when the screen shows a line that an expression matches, which has
+// one blank for many.
+func (s *screen) waitFor(t *testing.T, line string) {
+	t.Helper()
+	want := regexp.MustCompile("(?m)^" + line)
+	deadline := time.After(20 * time.Second)
+	for !want.MatchString(blanks.ReplaceAllString(s.String(), " ")) {
+		select {
+		case <-s.more:
+		case <-deadline:
+			t.Fatalf("want a line %s, have:\n%s", want, s)
+		}
+	}
+}
+
+// run runs one command line to its end.
+func run(t *testing.T, url, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c := &cli.Program{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: env(url)}
+	code = root.Run(t.Context(), c, args)
+	return out.String(), errs.String(), code
+}
+
+func env(url string) func(string) string {
+	return func(name string) string {
+		if name == "ISTIOCTL_SERVER" {
+			return url
+		}
+		return ""
+	}
+}
+
+func apply1(t *testing.T, url, text string, flags ...string) (stdout string) {
+	t.Helper()
+	stdout, stderr, code := run(t, url, text, append([]string{"apply", "-f", "-"}, flags...)...)
+	if code != cli.ExitDone {
+		t.Fatalf("apply: exit %d: %s", code, stderr)
+	}
+	return stdout
+}
+
+// watch starts a watch; the function that comes back interrupts it and returns
+// its exit code.
+func watch(t *testing.T, url string, args ...string) (*screen, func() int) {
+	out, _, interrupt := watchBoth(t, url, args...)
+	return out, interrupt
+}
+
+// watchBoth is watch with what is said beside.
+func watchBoth(t *testing.T, url string, args ...string) (out, errs *screen, interrupt func() int) {
+	t.Helper()
+	out, errs = newScreen(), newScreen()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	c := &cli.Program{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Getenv: env(url)}
+	go func() { done <- root.Run(ctx, c, args) }()
+	return out, errs, func() int {
+		cancel()
+		return <-done
+	}
+}
+
+func rule(name, version string) string {
+	return "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: " + name + "}\n" +
+		"spec: {destination: {name: reviews}, route: [{labels: {version: " + version + "}}]}\n"
+}
+
+var blanks = regexp.MustCompile(` +`)
+
+func manyRules(n int) string {
+	var text strings.Builder
+	for i := range n {
+		text.WriteString("---\n" + rule(fmt.Sprintf("r%d", i), "v1"))
+	}
+	return text.String()
+}
+
+// between is a server that does something before each further page of a list.
+func between(t *testing.T, l *liveServer, do func(page int)) (url string, requests *[]string) {
+	requests = &[]string{}
+	handler, pages := newServer(l.store).Handler(), 0
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*requests = append(*requests, r.URL.RawQuery)
+		if r.URL.Query().Has("continue") {
+			pages++
+			do(pages)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	return front.URL, requests
+}
