@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
@@ -109,10 +110,10 @@ spec:
 // hostileMesh has the words in all places, also in those of proxies.
 func hostileMesh(t *testing.T) http.Handler {
 	t.Helper()
-	live, publisher := followed(t.Cleanup)
+	live, publisher := clitest.Followed(t.Cleanup)
 	api := httptest.NewServer(live.Handler())
 	t.Cleanup(api.Close)
-	run(t, api.URL, "", "version")
+	clitest.Run(t, api.URL, "", "version")
 	if err := publisher.Await(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -122,9 +123,9 @@ func hostileMesh(t *testing.T) http.Handler {
 	}
 	t.Cleanup(proxy.Leave)
 	proxy.Refuse(discovery.RouteType, "no "+words)
-	apply1(t, api.URL, hostileObjects)
+	clitest.Apply(t, api.URL, hostileObjects)
 	for refused := false; !refused; {
-		text, stderr, code := run(t, api.URL, "", "proxy-status", "-o", "wide")
+		text, stderr, code := clitest.Run(t, api.URL, "", "proxy-status", "-o", "wide")
 		if code != cli.ExitDone || t.Context().Err() != nil {
 			t.Fatal(stderr)
 		}
@@ -190,7 +191,7 @@ func runOnTerminal(t *testing.T, url, stdin string, args ...string) (stdout, std
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out, errs bytes.Buffer
-	c := &cli.Program{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, StdoutIsTerminal: true, StderrIsTerminal: true, Getenv: env(url)}
+	c := &cli.Program{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, StdoutIsTerminal: true, StderrIsTerminal: true, Getenv: clitest.Env(url)}
 	root.Run(ctx, c, args)
 	return out.String(), strings.ReplaceAll(errs.String(), "\r\033[K", "")
 }
@@ -205,7 +206,7 @@ func TestHostileDocumentsDecodeToTheSame(t *testing.T) {
 	}
 	for format, decode := range decoders {
 		for _, args := range [][]string{{"get", "vs", "poison"}, {"describe", "vs", "poison"}, {"proxy-status"}} {
-			text, stderr, code := run(t, api.URL, "", append(args, "-o", format)...)
+			text, stderr, code := clitest.Run(t, api.URL, "", append(args, "-o", format)...)
 			var back any
 			if err := decode([]byte(text), &back); code != cli.ExitDone || err != nil {
 				t.Fatalf("%v: exit %d, %v: %s%s", args, code, err, text, stderr)
@@ -216,7 +217,7 @@ func TestHostileDocumentsDecodeToTheSame(t *testing.T) {
 		}
 	}
 	folder := t.TempDir()
-	if _, stderr, code := run(t, api.URL, "", "export", "-o", folder+"/"); code != cli.ExitDone {
+	if _, stderr, code := clitest.Run(t, api.URL, "", "export", "-o", folder+"/"); code != cli.ExitDone {
 		t.Fatal(stderr)
 	}
 	text, err := os.ReadFile(filepath.Join(folder, "default", "virtualservices", "poison.yaml"))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
@@ -37,7 +38,7 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
 		Setup: func(env *testscript.Env) error {
-			live, proxies := followed(env.Defer)
+			live, proxies := clitest.Followed(env.Defer)
 			env.Values["proxies"] = &fleet{publisher: proxies, all: map[string]*simulated.Proxy{}}
 			api := httptest.NewServer(live.Handler())
 			env.Defer(api.Close)

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/internal/golden"
@@ -89,7 +90,7 @@ func TestMessages(t *testing.T) {
 func analyzed(t *testing.T, settings, text string) diag.List {
 	t.Helper()
 	var out, errs bytes.Buffer
-	c := &cli.Program{Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs, Getenv: env("http://127.0.0.1:1")}
+	c := &cli.Program{Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs, Getenv: clitest.Env("http://127.0.0.1:1")}
 	file := filepath.Join(t.TempDir(), "mesh.yaml")
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package main
+package wait_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
@@ -20,7 +21,7 @@ import (
 // TestApplyWaitRunsOutOfTime: when the time of the whole command is over, object and
 // proxies are named as they are by a wait.
 func TestApplyWaitRunsOutOfTime(t *testing.T) {
-	live, publisher := followed(t.Cleanup)
+	live, publisher := clitest.Followed(t.Cleanup)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	var holds atomic.Bool
@@ -36,7 +37,7 @@ func TestApplyWaitRunsOutOfTime(t *testing.T) {
 	t.Cleanup(api.Close)
 	run := func(input string, args ...string) string {
 		var out bytes.Buffer
-		c := &cli.Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
+		c := &cli.Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: clitest.Env(api.URL)}
 		root.Run(ctx, c, args)
 		return out.String()
 	}
@@ -49,7 +50,7 @@ func TestApplyWaitRunsOutOfTime(t *testing.T) {
 	t.Cleanup(p.Leave)
 	p.Hold()
 	holds.Store(true)
-	out := run(rule("split", "v1"), "apply", "--wait", "-f", "-")
+	out := run(clitest.Rule("split", "v1"), "apply", "--wait", "-f", "-")
 	for _, want := range []string{"routerule/split is not programmed", p.Node} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in: %s", want, out)
@@ -61,12 +62,12 @@ func TestApplyWaitRunsOutOfTime(t *testing.T) {
 // and at last one refuses.
 func TestWaitForManyProxies(t *testing.T) {
 	outside.Slow(t)
-	live, publisher := followed(t.Cleanup)
+	live, publisher := clitest.Followed(t.Cleanup)
 	api := httptest.NewServer(live.Handler())
 	t.Cleanup(api.Close)
 	run := func(input string, args ...string) (int, string) {
 		var out bytes.Buffer
-		c := &cli.Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
+		c := &cli.Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: clitest.Env(api.URL)}
 		return root.Run(t.Context(), c, args), out.String()
 	}
 	must := func(input string, args ...string) string {
@@ -141,7 +142,7 @@ func TestWaitForManyProxies(t *testing.T) {
 // beside what it said last.
 func TestWaitWithoutAnswers(t *testing.T) {
 	outside.Slow(t)
-	live, publisher := followed(t.Cleanup)
+	live, publisher := clitest.Followed(t.Cleanup)
 	var asked atomic.Int32
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/split") && asked.Add(1) > 1 {
@@ -153,7 +154,7 @@ func TestWaitWithoutAnswers(t *testing.T) {
 	t.Cleanup(api.Close)
 	run := func(input string, args ...string) (int, string) {
 		var out bytes.Buffer
-		c := &cli.Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
+		c := &cli.Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: clitest.Env(api.URL)}
 		return root.Run(t.Context(), c, args), out.String()
 	}
 	run(simulated.Reviews, "apply", "-f", "-")

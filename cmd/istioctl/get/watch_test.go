@@ -1,4 +1,4 @@
-package main
+package get_test
 
 import (
 	"net/http/httptest"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 )
@@ -17,23 +18,23 @@ import (
 func events(text string) []string {
 	var got []string
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n")[1:] {
-		columns := strings.Fields(blanks.ReplaceAllString(line, " "))
+		columns := strings.Fields(clitest.Blanks.ReplaceAllString(line, " "))
 		got = append(got, columns[0]+" "+columns[1])
 	}
 	return got
 }
 
 func TestWatchShowsEveryChangeOnce(t *testing.T) {
-	server := startServer(t)
-	apply1(t, server.url(), rule("a", "v1"))
-	apply1(t, server.url(), rule("b", "v1"))
-	out, interrupt := watch(t, server.url(), "watch", "routerules")
-	out.wait(t, 3) // The header and both rules.
-	apply1(t, server.url(), rule("a", "v2"))
-	if _, stderr, code := run(t, server.url(), "", "delete", "rr", "b"); code != cli.ExitDone {
+	server := clitest.Start(t)
+	clitest.Apply(t, server.URL(), clitest.Rule("a", "v1"))
+	clitest.Apply(t, server.URL(), clitest.Rule("b", "v1"))
+	out, interrupt := clitest.Watch(t, server.URL(), "watch", "routerules")
+	out.Wait(t, 3) // The header and both rules.
+	clitest.Apply(t, server.URL(), clitest.Rule("a", "v2"))
+	if _, stderr, code := clitest.Run(t, server.URL(), "", "delete", "rr", "b"); code != cli.ExitDone {
 		t.Fatal(stderr)
 	}
-	out.wait(t, 5)
+	out.Wait(t, 5)
 	if code := interrupt(); code != cli.ExitDone {
 		t.Errorf("interrupted watch: exit %d", code)
 	}
@@ -46,23 +47,23 @@ func TestWatchShowsEveryChangeOnce(t *testing.T) {
 // TestWatchOnASlowScreen: every change is shown in order, also those that came
 // while an earlier one was being written.
 func TestWatchOnASlowScreen(t *testing.T) {
-	server := startServer(t)
-	apply1(t, server.url(), rule("a", "v1"))
-	apply1(t, server.url(), rule("b", "v1"))
-	out, interrupt := watch(t, server.url(), "watch", "routerules")
-	out.wait(t, 3)
-	out.mu.Lock() // Nothing can be written.
+	server := clitest.Start(t)
+	clitest.Apply(t, server.URL(), clitest.Rule("a", "v1"))
+	clitest.Apply(t, server.URL(), clitest.Rule("b", "v1"))
+	out, interrupt := clitest.Watch(t, server.URL(), "watch", "routerules")
+	out.Wait(t, 3)
+	out.Mu.Lock() // Nothing can be written.
 	for _, version := range []string{"v2", "v3", "v4"} {
-		apply1(t, server.url(), rule("a", version))
+		clitest.Apply(t, server.URL(), clitest.Rule("a", version))
 	}
-	_, stderr, code := run(t, server.url(), "", "delete", "rr", "b")
-	apply1(t, server.url(), rule("c", "v1"))
-	out.mu.Unlock()
+	_, stderr, code := clitest.Run(t, server.URL(), "", "delete", "rr", "b")
+	clitest.Apply(t, server.URL(), clitest.Rule("c", "v1"))
+	out.Mu.Unlock()
 	if code != cli.ExitDone {
 		t.Fatal(stderr)
 	}
 	want := []string{"ADDED a", "ADDED b", "MODIFIED a", "MODIFIED a", "MODIFIED a", "DELETED b", "ADDED c"}
-	out.wait(t, 1+len(want))
+	out.Wait(t, 1+len(want))
 	interrupt()
 	if diff := cmp.Diff(want, events(out.String())); diff != "" {
 		t.Errorf("events (-want +got):\n%s\n%s", diff, out)
@@ -78,21 +79,21 @@ func TestWatchGoesOnAfterADisconnect(t *testing.T) {
 		{"tells the difference when its revision is gone", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			server := startServer(t)
-			apply1(t, server.url(), rule("a", "v1"))
-			apply1(t, server.url(), rule("b", "v1"))
-			out, interrupt := watch(t, server.url(), "watch", "routerules")
-			out.wait(t, 3)
-			server.stop()
-			other := httptest.NewServer(newServer(server.store).Handler())
+			server := clitest.Start(t)
+			clitest.Apply(t, server.URL(), clitest.Rule("a", "v1"))
+			clitest.Apply(t, server.URL(), clitest.Rule("b", "v1"))
+			out, interrupt := clitest.Watch(t, server.URL(), "watch", "routerules")
+			out.Wait(t, 3)
+			server.Stop()
+			other := httptest.NewServer(clitest.NewServer(server.Store).Handler())
 			defer other.Close()
-			apply1(t, other.URL, rule("b", "v2"))
-			apply1(t, other.URL, rule("c", "v1"))
+			clitest.Apply(t, other.URL, clitest.Rule("b", "v2"))
+			clitest.Apply(t, other.URL, clitest.Rule("c", "v1"))
 			if tc.forget {
-				server.compact()
+				server.Compact()
 			}
-			server.start()
-			out.wait(t, 5)
+			server.Start()
+			out.Wait(t, 5)
 			interrupt()
 			want := []string{"ADDED a", "ADDED b", "MODIFIED b", "ADDED c"}
 			if diff := cmp.Diff(want, events(out.String())); diff != "" {
@@ -103,47 +104,47 @@ func TestWatchGoesOnAfterADisconnect(t *testing.T) {
 }
 
 func TestWatchTellsALossOnce(t *testing.T) {
-	server := startServer(t)
-	apply1(t, server.url(), rule("a", "v1"))
-	out, errs, interrupt := watchBoth(t, server.url(), "watch", "routerules")
-	out.wait(t, 2)
-	server.stop()
-	errs.wait(t, 1)
-	server.start()
-	errs.wait(t, 2)
-	apply1(t, server.url(), rule("b", "v1"))
-	out.wait(t, 3)
+	server := clitest.Start(t)
+	clitest.Apply(t, server.URL(), clitest.Rule("a", "v1"))
+	out, errs, interrupt := clitest.WatchBoth(t, server.URL(), "watch", "routerules")
+	out.Wait(t, 2)
+	server.Stop()
+	errs.Wait(t, 1)
+	server.Start()
+	errs.Wait(t, 2)
+	clitest.Apply(t, server.URL(), clitest.Rule("b", "v1"))
+	out.Wait(t, 3)
 	interrupt()
-	want := regexp.MustCompile(`^connection to ` + server.url() + ` lost, retrying: .+\nconnected again\n$`)
+	want := regexp.MustCompile(`^connection to ` + server.URL() + ` lost, retrying: .+\nconnected again\n$`)
 	if !want.MatchString(errs.String()) {
 		t.Errorf("stderr %q, want %s", errs, want)
 	}
 }
 
 func TestWatchWaitsForWhatIsNotThereYet(t *testing.T) {
-	server := startServer(t)
-	out, errs, interrupt := watchBoth(t, server.url(), "watch", "rr", "later")
-	errs.wait(t, 1)
-	apply1(t, server.url(), rule("later", "v1"))
-	out.wait(t, 2)
+	server := clitest.Start(t)
+	out, errs, interrupt := clitest.WatchBoth(t, server.URL(), "watch", "rr", "later")
+	errs.Wait(t, 1)
+	clitest.Apply(t, server.URL(), clitest.Rule("later", "v1"))
+	out.Wait(t, 2)
 	interrupt()
 	if want := "routerule/later does not exist yet in namespace default\n"; errs.String() != want {
 		t.Errorf("stderr %q, want %q", errs, want)
 	}
-	_, stderr, code := run(t, server.url(), "", "get", "rr", "never", "-w")
+	_, stderr, code := clitest.Run(t, server.URL(), "", "get", "rr", "never", "-w")
 	if want := "error: routerule/never not found in namespace default\n"; code != cli.ExitFailed || stderr != want {
 		t.Errorf("get -w: exit %d: %q, want %q", code, stderr, want)
 	}
 }
 
 func TestGetWatchShowsRows(t *testing.T) {
-	server := startServer(t)
-	apply1(t, server.url(), rule("a-long-name", "v1"))
-	out, interrupt := watch(t, server.url(), "get", "rr", "a-long-name", "-w")
-	out.wait(t, 2)
-	apply1(t, server.url(), rule("other", "v1"))
-	apply1(t, server.url(), rule("a-long-name", "v2"))
-	out.wait(t, 3)
+	server := clitest.Start(t)
+	clitest.Apply(t, server.URL(), clitest.Rule("a-long-name", "v1"))
+	out, interrupt := clitest.Watch(t, server.URL(), "get", "rr", "a-long-name", "-w")
+	out.Wait(t, 2)
+	clitest.Apply(t, server.URL(), clitest.Rule("other", "v1"))
+	clitest.Apply(t, server.URL(), clitest.Rule("a-long-name", "v2"))
+	out.Wait(t, 3)
 	interrupt()
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for _, line := range lines[1:] {
@@ -165,27 +166,27 @@ func TestWatchWideShowsHowFar(t *testing.T) {
 		what string // happened, as the first column
 	}{{[]string{"get", "rr", "-w"}, ""}, {[]string{"watch", "rr"}, "MODIFIED "}} {
 		t.Run(tc.verb[0], func(t *testing.T) {
-			live, publisher := followed(t.Cleanup)
+			live, publisher := clitest.Followed(t.Cleanup)
 			api := httptest.NewServer(live.Handler())
 			t.Cleanup(api.Close)
-			apply1(t, api.URL, simulated.Reviews)
-			apply1(t, api.URL, rule("a-long-name", "v1"))
-			if _, stderr, code := run(t, api.URL, "", "wait", "rr", "a-long-name"); code != cli.ExitDone {
+			clitest.Apply(t, api.URL, simulated.Reviews)
+			clitest.Apply(t, api.URL, clitest.Rule("a-long-name", "v1"))
+			if _, stderr, code := clitest.Run(t, api.URL, "", "wait", "rr", "a-long-name"); code != cli.ExitDone {
 				t.Fatal(stderr)
 			}
-			out, interrupt := watch(t, api.URL, append(tc.verb, "-o", "wide")...)
-			out.wait(t, 2)
+			out, interrupt := clitest.Watch(t, api.URL, append(tc.verb, "-o", "wide")...)
+			out.Wait(t, 2)
 			p, err := simulated.Connect(publisher, simulated.Node(1))
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(p.Leave)
-			out.waitFor(t, tc.what+"a-long-name reviews .* 1/1 ")
+			out.WaitFor(t, tc.what+"a-long-name reviews .* 1/1 ")
 			p.Hold()
-			apply1(t, api.URL, rule("a-long-name", "v2"))
-			out.waitFor(t, tc.what+"a-long-name reviews .*v2.* 0/1 ")
+			clitest.Apply(t, api.URL, clitest.Rule("a-long-name", "v2"))
+			out.WaitFor(t, tc.what+"a-long-name reviews .*v2.* 0/1 ")
 			p.Accept()
-			out.waitFor(t, tc.what+"a-long-name reviews .*v2.* 1/1 ")
+			out.WaitFor(t, tc.what+"a-long-name reviews .*v2.* 1/1 ")
 			interrupt()
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 			column := strings.Index(lines[0], "PROGRAMMED")

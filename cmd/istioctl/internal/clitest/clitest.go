@@ -1,4 +1,4 @@
-package main
+package clitest
 
 import (
 	"bytes"
@@ -23,8 +23,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// followed is a server whose proxies follow what is written to it, until the end.
-func followed(atEnd func(func())) (*server.Server, *discovery.Publisher) {
+// Followed is a server whose proxies follow what is written to it, until the end.
+func Followed(atEnd func(func())) (*server.Server, *discovery.Publisher) {
 	mem := memory.New()
 	reads := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
 	proxies := discovery.New(discovery.Options{Source: reads, CheckPatience: time.Minute})
@@ -36,29 +36,29 @@ func followed(atEnd func(func())) (*server.Server, *discovery.Publisher) {
 	return server.New(server.Options{Store: store.Strict(mem), Reads: reads, Discovery: proxies, ShutdownTimeout: time.Second}), proxies
 }
 
-func newServer(s store.Interface) *server.Server {
+func NewServer(s store.Interface) *server.Server {
 	return server.New(server.Options{Store: store.Strict(s), Reads: s, ShutdownTimeout: time.Second})
 }
 
-// liveServer is a server that can be taken away and brought back at the same
+// Server is a server that can be taken away and brought back at the same
 // address, over a store that stays.
-type liveServer struct {
+type Server struct {
 	t     *testing.T
-	store *memory.Store
+	Store *memory.Store
 	addr  string
-	stop  func()
+	Stop  func()
 }
 
-func startServer(t *testing.T) *liveServer {
-	l := &liveServer{t: t, store: memory.New(), addr: "127.0.0.1:0"}
-	l.start()
-	t.Cleanup(func() { l.stop() })
+func Start(t *testing.T) *Server {
+	l := &Server{t: t, Store: memory.New(), addr: "127.0.0.1:0"}
+	l.Start()
+	t.Cleanup(func() { l.Stop() })
 	return l
 }
 
-func (l *liveServer) url() string { return "http://" + l.addr }
+func (l *Server) URL() string { return "http://" + l.addr }
 
-func (l *liveServer) start() {
+func (l *Server) Start() {
 	ln, err := net.Listen("tcp", l.addr)
 	if err != nil {
 		l.t.Fatal(err)
@@ -66,37 +66,37 @@ func (l *liveServer) start() {
 	l.addr = ln.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- newServer(l.store).Serve(ctx, ln) }()
-	l.stop = func() {
+	go func() { done <- NewServer(l.Store).Serve(ctx, ln) }()
+	l.Stop = func() {
 		cancel()
 		if err := <-done; err != nil {
 			l.t.Error(err)
 		}
-		l.stop = func() {}
+		l.Stop = func() {}
 	}
 }
 
-// compact makes the store forget all changes so far.
-func (l *liveServer) compact() {
-	revision, err := l.store.Revision(context.Background())
+// Compact makes the store forget all changes so far.
+func (l *Server) Compact() {
+	revision, err := l.Store.Revision(context.Background())
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.store.Compact(revision)
+	l.Store.Compact(revision)
 }
 
-// screen is a writer that can be waited on.
-type screen struct {
-	mu   sync.Mutex
+// Screen is a writer that can be waited on.
+type Screen struct {
+	Mu   sync.Mutex
 	text bytes.Buffer
 	more chan struct{}
 }
 
-func newScreen() *screen { return &screen{more: make(chan struct{}, 1)} }
+func newScreen() *Screen { return &Screen{more: make(chan struct{}, 1)} }
 
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Screen) Write(p []byte) (int, error) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	s.text.Write(p)
 	select {
 	case s.more <- struct{}{}:
@@ -105,14 +105,14 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Screen) String() string {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	return s.text.String()
 }
 
-// wait returns when the screen shows so many lines.
-func (s *screen) wait(t *testing.T, lines int) {
+// Wait returns when the screen shows so many lines.
+func (s *Screen) Wait(t *testing.T, lines int) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	for strings.Count(s.String(), "\n") < lines {
@@ -124,13 +124,13 @@ func (s *screen) wait(t *testing.T, lines int) {
 	}
 }
 
-// waitFor returns when the screen shows a line that an expression matches, which has
+// WaitFor returns when the screen shows a line that an expression matches, which has
 // one blank for many.
-func (s *screen) waitFor(t *testing.T, line string) {
+func (s *Screen) WaitFor(t *testing.T, line string) {
 	t.Helper()
 	want := regexp.MustCompile("(?m)^" + line)
 	deadline := time.After(20 * time.Second)
-	for !want.MatchString(blanks.ReplaceAllString(s.String(), " ")) {
+	for !want.MatchString(Blanks.ReplaceAllString(s.String(), " ")) {
 		select {
 		case <-s.more:
 		case <-deadline:
@@ -139,16 +139,16 @@ func (s *screen) waitFor(t *testing.T, line string) {
 	}
 }
 
-// run runs one command line to its end.
-func run(t *testing.T, url, stdin string, args ...string) (stdout, stderr string, code int) {
+// Run runs one command line to its end.
+func Run(t *testing.T, url, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	c := &cli.Program{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: env(url)}
+	c := &cli.Program{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: Env(url)}
 	code = root.Run(t.Context(), c, args)
 	return out.String(), errs.String(), code
 }
 
-func env(url string) func(string) string {
+func Env(url string) func(string) string {
 	return func(name string) string {
 		if name == "ISTIOCTL_SERVER" {
 			return url
@@ -157,29 +157,29 @@ func env(url string) func(string) string {
 	}
 }
 
-func apply1(t *testing.T, url, text string, flags ...string) (stdout string) {
+func Apply(t *testing.T, url, text string, flags ...string) (stdout string) {
 	t.Helper()
-	stdout, stderr, code := run(t, url, text, append([]string{"apply", "-f", "-"}, flags...)...)
+	stdout, stderr, code := Run(t, url, text, append([]string{"apply", "-f", "-"}, flags...)...)
 	if code != cli.ExitDone {
 		t.Fatalf("apply: exit %d: %s", code, stderr)
 	}
 	return stdout
 }
 
-// watch starts a watch; the function that comes back interrupts it and returns
+// Watch starts a watch; the function that comes back interrupts it and returns
 // its exit code.
-func watch(t *testing.T, url string, args ...string) (*screen, func() int) {
-	out, _, interrupt := watchBoth(t, url, args...)
+func Watch(t *testing.T, url string, args ...string) (*Screen, func() int) {
+	out, _, interrupt := WatchBoth(t, url, args...)
 	return out, interrupt
 }
 
-// watchBoth is watch with what is said beside.
-func watchBoth(t *testing.T, url string, args ...string) (out, errs *screen, interrupt func() int) {
+// WatchBoth is watch with what is said beside.
+func WatchBoth(t *testing.T, url string, args ...string) (out, errs *Screen, interrupt func() int) {
 	t.Helper()
 	out, errs = newScreen(), newScreen()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
-	c := &cli.Program{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Getenv: env(url)}
+	c := &cli.Program{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Getenv: Env(url)}
 	go func() { done <- root.Run(ctx, c, args) }()
 	return out, errs, func() int {
 		cancel()
@@ -187,25 +187,25 @@ func watchBoth(t *testing.T, url string, args ...string) (out, errs *screen, int
 	}
 }
 
-func rule(name, version string) string {
+func Rule(name, version string) string {
 	return "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: " + name + "}\n" +
 		"spec: {destination: {name: reviews}, route: [{labels: {version: " + version + "}}]}\n"
 }
 
-var blanks = regexp.MustCompile(` +`)
+var Blanks = regexp.MustCompile(` +`)
 
-func manyRules(n int) string {
+func ManyRules(n int) string {
 	var text strings.Builder
 	for i := range n {
-		text.WriteString("---\n" + rule(fmt.Sprintf("r%d", i), "v1"))
+		text.WriteString("---\n" + Rule(fmt.Sprintf("r%d", i), "v1"))
 	}
 	return text.String()
 }
 
-// between is a server that does something before each further page of a list.
-func between(t *testing.T, l *liveServer, do func(page int)) (url string, requests *[]string) {
+// Between is a server that does something before each further page of a list.
+func Between(t *testing.T, l *Server, do func(page int)) (url string, requests *[]string) {
 	requests = &[]string{}
-	handler, pages := newServer(l.store).Handler(), 0
+	handler, pages := NewServer(l.Store).Handler(), 0
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		*requests = append(*requests, r.URL.RawQuery)
 		if r.URL.Query().Has("continue") {

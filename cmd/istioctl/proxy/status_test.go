@@ -1,4 +1,4 @@
-package main
+package proxy_test
 
 import (
 	"net/http"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 )
@@ -17,7 +18,7 @@ import (
 // is there.
 func TestProxyStatusGoesOn(t *testing.T) {
 	outside.Slow(t)
-	live, publisher := followed(t.Cleanup)
+	live, publisher := clitest.Followed(t.Cleanup)
 	var away atomic.Bool
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if away.Load() {
@@ -38,15 +39,15 @@ func TestProxyStatusGoesOn(t *testing.T) {
 		return p
 	}
 	connect(1)
-	out, errs, interrupt := watchBoth(t, api.URL, "proxy-status", "-w", "-o", "json")
-	out.wait(t, 1)
+	out, errs, interrupt := clitest.WatchBoth(t, api.URL, "proxy-status", "-w", "-o", "json")
+	out.Wait(t, 1)
 	away.Store(true)
-	errs.wait(t, 1)
+	errs.Wait(t, 1)
 	second := connect(2)
 	away.Store(false)
-	errs.wait(t, 2)
+	errs.Wait(t, 2)
 	for !strings.Contains(out.String(), second.Node) {
-		out.wait(t, strings.Count(out.String(), "\n")+1)
+		out.Wait(t, strings.Count(out.String(), "\n")+1)
 	}
 	if code := interrupt(); code != cli.ExitDone {
 		t.Errorf("exit %d", code)

@@ -1,4 +1,4 @@
-package main
+package wait_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
@@ -19,8 +20,8 @@ import (
 // server was started again and the proxy is not back yet.
 func TestWaitOverRestart(t *testing.T) {
 	outside.Slow(t)
-	first, publisher := followed(t.Cleanup)
-	second, _ := followed(t.Cleanup) // The same objects, and nobody connected yet.
+	first, publisher := clitest.Followed(t.Cleanup)
+	second, _ := clitest.Followed(t.Cleanup) // The same objects, and nobody connected yet.
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	handler, waits, looks := first.Handler(), false, 0 // One request after the other.
@@ -42,7 +43,7 @@ func TestWaitOverRestart(t *testing.T) {
 	t.Cleanup(api.Close)
 	run := func(input string, args ...string) (int, string) {
 		var out bytes.Buffer
-		c := &cli.Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
+		c := &cli.Program{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: clitest.Env(api.URL)}
 		return root.Run(ctx, c, args), out.String()
 	}
 	do := func(input string, args ...string) {
@@ -58,7 +59,7 @@ func TestWaitOverRestart(t *testing.T) {
 		}
 	}
 	both(simulated.Reviews)
-	both(rule("split", "v1"))
+	both(clitest.Rule("split", "v1"))
 	p, err := simulated.Connect(publisher, simulated.Node(0))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func TestWaitOverRestart(t *testing.T) {
 	t.Cleanup(p.Leave)
 	do("", "wait", "rr", "split")
 	p.Hold()
-	both(rule("split", "v2"))
+	both(clitest.Rule("split", "v2"))
 	waits = true
 	code, out := run("", "wait", "rr", "split")
 	if want := "routerule/split is not programmed"; code == cli.ExitDone || !strings.Contains(out, want) {

@@ -1,4 +1,4 @@
-package main
+package writes_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/memory"
@@ -27,11 +28,11 @@ func TestProgressIsForTerminalsAndLongWork(t *testing.T) {
 		{drawnFrom - 1, true, false},
 		{drawnFrom, false, false},
 	} {
-		server := startServer(t)
+		server := clitest.Start(t)
 		var out, errs bytes.Buffer
 		c := &cli.Program{
-			Stdin: strings.NewReader(manyRules(tc.objects)), Stdout: &out, Stderr: &errs,
-			StderrIsTerminal: tc.terminal, Getenv: env(server.url()),
+			Stdin: strings.NewReader(clitest.ManyRules(tc.objects)), Stdout: &out, Stderr: &errs,
+			StderrIsTerminal: tc.terminal, Getenv: clitest.Env(server.URL()),
 		}
 		if code := root.Run(t.Context(), c, []string{"create", "-f", "-"}); code != cli.ExitDone {
 			t.Fatalf("exit %d: %s", code, &errs)
@@ -48,7 +49,7 @@ func TestProgressIsForTerminalsAndLongWork(t *testing.T) {
 
 // TestServerLostOnTheWay: what was done is told, and so is what was not.
 func TestServerLostOnTheWay(t *testing.T) {
-	handler := newServer(memory.New()).Handler()
+	handler := clitest.NewServer(memory.New()).Handler()
 	var writes atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if writes.Add(1) > 2 {
@@ -57,7 +58,7 @@ func TestServerLostOnTheWay(t *testing.T) {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	stdout, stderr, code := run(t, srv.URL, manyRules(20), "create", "-f", "-")
+	stdout, stderr, code := clitest.Run(t, srv.URL, clitest.ManyRules(20), "create", "-f", "-")
 	if code != cli.ExitFailed {
 		t.Errorf("exit %d, want %d", code, cli.ExitFailed)
 	}
@@ -73,7 +74,7 @@ func TestServerLostOnTheWay(t *testing.T) {
 			t.Errorf("stderr misses %q:\n%s", want, stderr)
 		}
 	}
-	_, stderr, _ = run(t, srv.URL, "", "delete", "rr", "r0")
+	_, stderr, _ = clitest.Run(t, srv.URL, "", "delete", "rr", "r0")
 	if want := "may or may not be deleted: look with 'istioctl get routerule r0 -n default', or run it again with --ignore-not-found"; !strings.Contains(stderr, want) {
 		t.Errorf("stderr of delete misses %q:\n%s", want, stderr)
 	}
@@ -81,7 +82,7 @@ func TestServerLostOnTheWay(t *testing.T) {
 
 // TestApplyLostOnTheWay: whether the write was an update or a create, it may be done.
 func TestApplyLostOnTheWay(t *testing.T) {
-	handler := newServer(memory.New()).Handler()
+	handler := clitest.NewServer(memory.New()).Handler()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			handler.ServeHTTP(httptest.NewRecorder(), r)
@@ -90,7 +91,7 @@ func TestApplyLostOnTheWay(t *testing.T) {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	_, stderr, code := run(t, srv.URL, manyRules(1), "apply", "-f", "-")
+	_, stderr, code := clitest.Run(t, srv.URL, clitest.ManyRules(1), "apply", "-f", "-")
 	if want := "may or may not be applied: look with 'istioctl get routerule r0 -n default'"; code != cli.ExitFailed || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d, stderr misses %q:\n%s", code, want, stderr)
 	}
@@ -109,7 +110,7 @@ func TestUnknownOutcome(t *testing.T) {
 		}
 	}))
 	t.Cleanup(srv.Close)
-	_, stderr, code := run(t, srv.URL, manyRules(2), "create", "-f", "-")
+	_, stderr, code := clitest.Run(t, srv.URL, clitest.ManyRules(2), "create", "-f", "-")
 	if code != cli.ExitFailed || asked.Load() != 1 {
 		t.Errorf("exit %d after %d requests", code, asked.Load())
 	}
@@ -125,7 +126,7 @@ func TestSilentServer(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(srv.Close)
 	for _, limit := range []string{"--request-timeout", "--timeout"} {
-		_, stderr, code := run(t, srv.URL, "", "get", "rr", limit, "20ms")
+		_, stderr, code := clitest.Run(t, srv.URL, "", "get", "rr", limit, "20ms")
 		if code != cli.ExitFailed || !strings.Contains(stderr, limit+" 20ms") {
 			t.Errorf("%s: exit %d: %s", limit, code, stderr)
 		}
@@ -134,7 +135,7 @@ func TestSilentServer(t *testing.T) {
 
 // TestWhatIsPostedIsTheAuthorsText looks at the bytes on the wire.
 func TestWhatIsPostedIsTheAuthorsText(t *testing.T) {
-	handler := newServer(memory.New()).Handler()
+	handler := clitest.NewServer(memory.New()).Handler()
 	var bodies []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body bytes.Buffer
@@ -149,8 +150,8 @@ func TestWhatIsPostedIsTheAuthorsText(t *testing.T) {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	text := "# Why: see the ticket.\n" + rule("mine", "v1")
-	if _, stderr, code := run(t, srv.URL, text, "create", "-f", "-"); code != cli.ExitDone {
+	text := "# Why: see the ticket.\n" + clitest.Rule("mine", "v1")
+	if _, stderr, code := clitest.Run(t, srv.URL, text, "create", "-f", "-"); code != cli.ExitDone {
 		t.Fatal(stderr)
 	}
 	if want := "application/yaml\n" + text; len(bodies) != 1 || bodies[0] != want {

@@ -1,10 +1,11 @@
-package main
+package apply_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -34,12 +35,12 @@ func TestTogetherReadsInLists(t *testing.T) {
 		"not of the owner before": {50, nil, 100, owned, "50 created, 50 replaced", toPrune + 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := startServer(t)
+			server := clitest.Start(t)
 			if c.stored > 0 {
-				apply1(t, server.url(), manyRules(c.stored), c.by...)
+				clitest.Apply(t, server.URL(), clitest.ManyRules(c.stored), c.by...)
 			}
-			url, requests := between(t, server, func(int) {})
-			out := apply1(t, url, manyRules(c.objects), c.flags...)
+			url, requests := clitest.Between(t, server, func(int) {})
+			out := clitest.Apply(t, url, clitest.ManyRules(c.objects), c.flags...)
 			if !strings.HasSuffix(out, "\n"+c.want+"\n") {
 				t.Errorf("want %s:\n%s", c.want, out)
 			}

@@ -1,4 +1,4 @@
-package main
+package analyze_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 )
 
@@ -31,7 +32,7 @@ func TestAnalyzeTellsWhatIsLeftOut(t *testing.T) {
 		"--live -f -": "4 more configurations",
 	} {
 		var out, errs bytes.Buffer
-		c := &cli.Program{Stdin: strings.NewReader(analyzedRule), Stdout: &out, Stderr: &errs, Getenv: env(api.URL)}
+		c := &cli.Program{Stdin: strings.NewReader(analyzedRule), Stdout: &out, Stderr: &errs, Getenv: clitest.Env(api.URL)}
 		if code := root.Run(t.Context(), c, append([]string{"analyze", "--v1"}, strings.Fields(more)...)); code != cli.ExitDone {
 			t.Errorf("%q: exit %d", more, code)
 		}

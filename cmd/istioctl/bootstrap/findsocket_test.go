@@ -1,4 +1,4 @@
-package main
+package bootstrap_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 )
 
 // TestBootstrapFindsTheSocket: an Envoy asks over the socket of the server that it is
@@ -83,7 +84,7 @@ func TestBootstrapFindsTheSocket(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			told = c.told
-			stdout, stderr, code := run(t, api.URL, "", append([]string{"bootstrap", "sidecar~10.0.0.1~a~b"}, c.args...)...)
+			stdout, stderr, code := clitest.Run(t, api.URL, "", append([]string{"bootstrap", "sidecar~10.0.0.1~a~b"}, c.args...)...)
 			if code != cli.ExitDone {
 				t.Fatalf("exit %d: %s", code, stderr)
 			}

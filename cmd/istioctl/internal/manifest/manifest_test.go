@@ -1,4 +1,4 @@
-package main
+package manifest_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
@@ -14,21 +15,21 @@ import (
 func TestAllIsReadBack(t *testing.T) {
 	outside.Slow(t)
 	const n, size = 110, 10_000
-	server := startServer(t)
+	server := clitest.Start(t)
 	var text strings.Builder
 	for i := range n {
-		text.WriteString("---\n" + strings.Replace(rule(fmt.Sprintf("r%d", i), "v1"),
+		text.WriteString("---\n" + strings.Replace(clitest.Rule(fmt.Sprintf("r%d", i), "v1"),
 			"spec: {", "spec: {appendHeaders: {a: "+strings.Repeat("x", size)+"}, ", 1))
 	}
-	if _, stderr, code := run(t, server.url(), text.String(), "create", "-f", "-"); code != cli.ExitDone {
+	if _, stderr, code := clitest.Run(t, server.URL(), text.String(), "create", "-f", "-"); code != cli.ExitDone {
 		t.Fatal(stderr)
 	}
 	for _, format := range []string{"yaml", "json"} {
-		list, stderr, code := run(t, server.url(), "", "get", "all", "-o", format)
+		list, stderr, code := clitest.Run(t, server.URL(), "", "get", "all", "-o", format)
 		if code != cli.ExitDone || len(list) < n*size {
 			t.Fatalf("%d bytes: %s", len(list), stderr)
 		}
-		stdout, stderr, _ := run(t, server.url(), list, "apply", "-f", "-")
+		stdout, stderr, _ := clitest.Run(t, server.URL(), list, "apply", "-f", "-")
 		if want := fmt.Sprintf("%d unchanged\n", n); !strings.HasSuffix(stdout, want) {
 			t.Errorf("%s: no %q at the end of %s%s", format, want, stdout, stderr)
 		}
@@ -37,10 +38,10 @@ func TestAllIsReadBack(t *testing.T) {
 
 // TestListsOfOneAreUnpacked: what goes to the server is the object in it.
 func TestListsOfOneAreUnpacked(t *testing.T) {
-	server := startServer(t)
-	item := "- " + strings.ReplaceAll(rule("only", "v1"), "\n", "\n  ")
+	server := clitest.Start(t)
+	item := "- " + strings.ReplaceAll(clitest.Rule("only", "v1"), "\n", "\n  ")
 	for _, kind := range []string{"List", "RouteRuleList"} {
-		stdout, stderr, _ := run(t, server.url(), "kind: "+kind+"\nitems:\n"+item, "apply", "-f", "-")
+		stdout, stderr, _ := clitest.Run(t, server.URL(), "kind: "+kind+"\nitems:\n"+item, "apply", "-f", "-")
 		if !strings.HasPrefix(stdout, "routerule/only ") {
 			t.Errorf("%s: %s%s", kind, stdout, stderr)
 		}

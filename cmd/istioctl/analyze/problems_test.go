@@ -1,4 +1,4 @@
-package main
+package analyze_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server"
@@ -48,8 +49,8 @@ func compiledServer(t *testing.T, text string) string {
 }
 
 func TestProblems(t *testing.T) {
-	url := compiledServer(t, rule("one", "v1")+"---\n"+rule("two", "v1")+"---\n"+
-		strings.Replace(rule("far", "v1"), "{name: far}", "{name: far, namespace: books}", 1))
+	url := compiledServer(t, clitest.Rule("one", "v1")+"---\n"+clitest.Rule("two", "v1")+"---\n"+
+		strings.Replace(clitest.Rule("far", "v1"), "{name: far}", "{name: far, namespace: books}", 1))
 	for _, tc := range []struct {
 		args   []string
 		want   []string // the first words of the lines after the header
@@ -61,7 +62,7 @@ func TestProblems(t *testing.T) {
 		{[]string{"rr/one", "rr/far"}, []string{"warning PA0101 RouteRule books/far", "warning PA0101 RouteRule default/one"}, ""},
 		{[]string{"gateways"}, nil, "No problems found at revision 7.\n"},
 	} {
-		stdout, stderr, code := run(t, url, "", append([]string{"problems"}, tc.args...)...)
+		stdout, stderr, code := clitest.Run(t, url, "", append([]string{"problems"}, tc.args...)...)
 		lines := strings.Split(strings.TrimSpace(stdout), "\n")[1:]
 		if code != cli.ExitDone || stderr != tc.stderr || len(lines) != len(tc.want) {
 			t.Errorf("%v: exit %d: %s\n%s", tc.args, code, stderr, stdout)
@@ -76,9 +77,9 @@ func TestProblems(t *testing.T) {
 }
 
 func TestProblemsOfNothing(t *testing.T) {
-	url := compiledServer(t, rule("one", "v1"))
+	url := compiledServer(t, clitest.Rule("one", "v1"))
 	for _, name := range []string{"vs/nope", "rr/nope"} {
-		stdout, stderr, code := run(t, url, "", "problems", name)
+		stdout, stderr, code := clitest.Run(t, url, "", "problems", name)
 		if code != cli.ExitFailed || stdout != "" || !strings.HasSuffix(stderr, "/nope not found\n") {
 			t.Errorf("%s: exit %d: %q %q", name, code, stdout, stderr)
 		}
@@ -86,14 +87,14 @@ func TestProblemsOfNothing(t *testing.T) {
 }
 
 func TestProblemsForPrograms(t *testing.T) {
-	url := compiledServer(t, rule("one", "v1"))
+	url := compiledServer(t, clitest.Rule("one", "v1"))
 	for format, want := range map[string]string{"json": `"revision": 7,`, "yaml": "\nrevision: 7\n"} {
-		stdout, stderr, code := run(t, url, "", "problems", "-o", format)
+		stdout, stderr, code := clitest.Run(t, url, "", "problems", "-o", format)
 		if code != cli.ExitDone || !strings.Contains(stdout, want) || !strings.Contains(stdout, "NoSuchReference") {
 			t.Errorf("-o %s: exit %d: %s\n%s", format, code, stderr, stdout)
 		}
 	}
-	if _, stderr, code := run(t, url, "", "problems", "pods"); code != cli.ExitUsage || !strings.Contains(stderr, `no kind "pods"`) {
+	if _, stderr, code := clitest.Run(t, url, "", "problems", "pods"); code != cli.ExitUsage || !strings.Contains(stderr, `no kind "pods"`) {
 		t.Errorf("problems pods: exit %d: %s", code, stderr)
 	}
 }
@@ -105,7 +106,7 @@ func TestProblemsNotCompiledInTime(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(status)
 	}))
 	t.Cleanup(late.Close)
-	stdout, stderr, code := run(t, late.URL, "", "problems")
+	stdout, stderr, code := clitest.Run(t, late.URL, "", "problems")
 	if code != cli.ExitFailed || stdout != "" || !strings.Contains(stderr, "that of revision 7 is in force") {
 		t.Errorf("exit %d: %s\n%s", code, stderr, stdout)
 	}

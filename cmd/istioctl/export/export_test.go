@@ -1,4 +1,4 @@
-package main
+package export_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/root"
 	"github.com/pilot-api/pilot-api/internal/meshgen"
 	"github.com/pilot-api/pilot-api/internal/outside"
@@ -110,10 +111,10 @@ func list(t *rapid.T, s store.Interface) string {
 }
 
 func runOn(t *rapid.T, s store.Interface, args ...string) {
-	srv := httptest.NewServer(newServer(s).Handler())
+	srv := httptest.NewServer(clitest.NewServer(s).Handler())
 	defer srv.Close()
 	var out, errs bytes.Buffer
-	c := &cli.Program{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: env(srv.URL)}
+	c := &cli.Program{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: clitest.Env(srv.URL)}
 	if code := root.Run(t.Context(), c, args); code != cli.ExitDone {
 		t.Fatalf("istioctl %s: exit %d\n%s%s", strings.Join(args, " "), code, &errs, &out)
 	}
@@ -121,20 +122,20 @@ func runOn(t *rapid.T, s store.Interface, args ...string) {
 
 // TestExportIsOneState: what is written between two pages is in none of them.
 func TestExportIsOneState(t *testing.T) {
-	server := startServer(t)
-	apply1(t, server.url(), manyRules(cli.PageSize+1))
+	server := clitest.Start(t)
+	clitest.Apply(t, server.URL(), clitest.ManyRules(cli.PageSize+1))
 	pages := 0
-	handler := newServer(server.store).Handler()
+	handler := clitest.NewServer(server.Store).Handler()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("continue") {
 			pages++
-			apply1(t, server.url(), rule(fmt.Sprintf("z%d", pages), "v1"))
+			clitest.Apply(t, server.URL(), clitest.Rule(fmt.Sprintf("z%d", pages), "v1"))
 		}
 		handler.ServeHTTP(w, r)
 	}))
 	defer front.Close()
 	var out, errs bytes.Buffer
-	c := &cli.Program{Stdout: &out, Stderr: &errs, Getenv: env(front.URL), StderrIsTerminal: true}
+	c := &cli.Program{Stdout: &out, Stderr: &errs, Getenv: clitest.Env(front.URL), StderrIsTerminal: true}
 	if code := root.Run(t.Context(), c, []string{"export"}); code != cli.ExitDone {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
@@ -159,17 +160,17 @@ func (lossy) Unreadable(scope store.Scope) []store.Unreadable {
 
 // TestExportIsWholeOrNone: an export without an object that is stored is no backup.
 func TestExportIsWholeOrNone(t *testing.T) {
-	api := httptest.NewServer(newServer(lossy{memory.New()}).Handler())
+	api := httptest.NewServer(clitest.NewServer(lossy{memory.New()}).Handler())
 	t.Cleanup(api.Close)
 	file := filepath.Join(t.TempDir(), "all.yaml")
-	_, stderr, code := run(t, api.URL, "", "export", "-A", "-o", file)
+	_, stderr, code := clitest.Run(t, api.URL, "", "export", "-A", "-o", file)
 	if _, err := os.Stat(file); code != 1 || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(stderr, "Gateway default/edge") || !strings.Contains(stderr, "nothing was written") {
 		t.Errorf("code %d, file: %v\n%s", code, err, stderr)
 	}
-	if _, stderr, code := run(t, api.URL, "", "export", "-n", "other"); code != 0 {
+	if _, stderr, code := clitest.Run(t, api.URL, "", "export", "-n", "other"); code != 0 {
 		t.Errorf("another namespace: code %d\n%s", code, stderr)
 	}
-	if _, stderr, _ := run(t, api.URL, "", "get", "gateways"); !strings.Contains(stderr, "Gateway default/edge") {
+	if _, stderr, _ := clitest.Run(t, api.URL, "", "get", "gateways"); !strings.Contains(stderr, "Gateway default/edge") {
 		t.Errorf("get says nothing of it: %s", stderr)
 	}
 }

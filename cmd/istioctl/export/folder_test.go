@@ -1,4 +1,4 @@
-package main
+package export_test
 
 import (
 	"encoding/json"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/clitest"
 )
 
 // TestExportStaysInItsFolder: whatever a server calls its objects, and wherever links in
@@ -65,7 +66,7 @@ func TestExportStaysInItsFolder(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			stdout, stderr, code := run(t, api.URL, "", "export", "-A", "-o", folder+"/")
+			stdout, stderr, code := clitest.Run(t, api.URL, "", "export", "-A", "-o", folder+"/")
 			if (code == cli.ExitDone) != (c.fails == "") || !strings.Contains(stderr, c.fails) {
 				t.Errorf("exit %d: %s%s", code, stdout, stderr)
 			}
@@ -94,7 +95,7 @@ func TestExportFolderHasPipes(t *testing.T) {
 		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		stdout, stderr, code := run(t, api.URL, "", "export", "-A", "-o", folder)
+		stdout, stderr, code := clitest.Run(t, api.URL, "", "export", "-A", "-o", folder)
 		if (code == cli.ExitDone) != (fails == "") || !strings.Contains(stderr, fails) {
 			t.Errorf("exit %d: %s%s", code, stdout, stderr)
 		}
