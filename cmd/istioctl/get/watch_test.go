@@ -52,13 +52,13 @@ func TestWatchOnASlowScreen(t *testing.T) {
 	clitest.Apply(t, server.URL(), clitest.Rule("b", "v1"))
 	out, interrupt := clitest.Watch(t, server.URL(), "watch", "routerules")
 	out.Wait(t, 3)
-	out.Mu.Lock() // Nothing can be written.
+	release := out.Hold() // Nothing can be written.
 	for _, version := range []string{"v2", "v3", "v4"} {
 		clitest.Apply(t, server.URL(), clitest.Rule("a", version))
 	}
 	_, stderr, code := clitest.Run(t, server.URL(), "", "delete", "rr", "b")
 	clitest.Apply(t, server.URL(), clitest.Rule("c", "v1"))
-	out.Mu.Unlock()
+	release()
 	if code != cli.ExitDone {
 		t.Fatal(stderr)
 	}

@@ -36,6 +36,7 @@ func Followed(atEnd func(func())) (*server.Server, *discovery.Publisher) {
 	return server.New(server.Options{Store: store.Strict(mem), Reads: reads, Discovery: proxies, ShutdownTimeout: time.Second}), proxies
 }
 
+// NewServer returns a server over a store, without proxies.
 func NewServer(s store.Interface) *server.Server {
 	return server.New(server.Options{Store: store.Strict(s), Reads: s, ShutdownTimeout: time.Second})
 }
@@ -43,12 +44,13 @@ func NewServer(s store.Interface) *server.Server {
 // Server is a server that can be taken away and brought back at the same
 // address, over a store that stays.
 type Server struct {
-	t     *testing.T
 	Store *memory.Store
+	Stop  func() // takes the server away
+	t     *testing.T
 	addr  string
-	Stop  func()
 }
 
+// Start starts a server with an empty store, until the end of the test.
 func Start(t *testing.T) *Server {
 	l := &Server{t: t, Store: memory.New(), addr: "127.0.0.1:0"}
 	l.Start()
@@ -56,8 +58,10 @@ func Start(t *testing.T) *Server {
 	return l
 }
 
+// URL returns where the server answers.
 func (l *Server) URL() string { return "http://" + l.addr }
 
+// Start brings the server back after a Stop.
 func (l *Server) Start() {
 	ln, err := net.Listen("tcp", l.addr)
 	if err != nil {
@@ -87,7 +91,7 @@ func (l *Server) Compact() {
 
 // Screen is a writer that can be waited on.
 type Screen struct {
-	Mu   sync.Mutex
+	mu   sync.Mutex
 	text bytes.Buffer
 	more chan struct{}
 }
@@ -95,8 +99,8 @@ type Screen struct {
 func newScreen() *Screen { return &Screen{more: make(chan struct{}, 1)} }
 
 func (s *Screen) Write(p []byte) (int, error) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.text.Write(p)
 	select {
 	case s.more <- struct{}{}:
@@ -106,9 +110,15 @@ func (s *Screen) Write(p []byte) (int, error) {
 }
 
 func (s *Screen) String() string {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.text.String()
+}
+
+// Hold keeps writers waiting until the function that comes back is called.
+func (s *Screen) Hold() (release func()) {
+	s.mu.Lock()
+	return s.mu.Unlock
 }
 
 // Wait returns when the screen shows so many lines.
@@ -148,6 +158,7 @@ func Run(t *testing.T, url, stdin string, args ...string) (stdout, stderr string
 	return out.String(), errs.String(), code
 }
 
+// Env is the environment of a program that uses the server at a URL.
 func Env(url string) func(string) string {
 	return func(name string) string {
 		if name == "ISTIOCTL_SERVER" {
@@ -157,6 +168,7 @@ func Env(url string) func(string) string {
 	}
 }
 
+// Apply applies objects from standard input.
 func Apply(t *testing.T, url, text string, flags ...string) (stdout string) {
 	t.Helper()
 	stdout, stderr, code := Run(t, url, text, append([]string{"apply", "-f", "-"}, flags...)...)
@@ -173,7 +185,7 @@ func Watch(t *testing.T, url string, args ...string) (*Screen, func() int) {
 	return out, interrupt
 }
 
-// WatchBoth is watch with what is said beside.
+// WatchBoth is Watch with what is said beside.
 func WatchBoth(t *testing.T, url string, args ...string) (out, errs *Screen, interrupt func() int) {
 	t.Helper()
 	out, errs = newScreen(), newScreen()
@@ -187,13 +199,16 @@ func WatchBoth(t *testing.T, url string, args ...string) (out, errs *Screen, int
 	}
 }
 
+// Rule returns a RouteRule that routes to a version.
 func Rule(name, version string) string {
 	return "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: " + name + "}\n" +
 		"spec: {destination: {name: reviews}, route: [{labels: {version: " + version + "}}]}\n"
 }
 
+// Blanks matches the space between columns.
 var Blanks = regexp.MustCompile(` +`)
 
+// ManyRules returns RouteRules as one text.
 func ManyRules(n int) string {
 	var text strings.Builder
 	for i := range n {
