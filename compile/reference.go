@@ -35,6 +35,9 @@ type source struct {
 	// here.
 	home   string
 	labels mesh.Labels
+	// reader is the namespace of the rule, and named the one that host contains, "" for
+	// none. Together they say whose service with this host is meant.
+	reader, named string
 }
 
 // onlyHome returns the source without its other conditions, or nil if it has no home.
@@ -49,7 +52,18 @@ func (p *plan) source(ref *schema.IstioService, namespace string) *source {
 	if ref == nil {
 		return nil
 	}
-	return &source{host: p.hostname(ref, namespace), labels: ref.Labels}
+	host := p.hostname(ref, namespace)
+	return &source{host: host, labels: ref.Labels, reader: namespace, named: mesh.NamespaceOf(host, p.settings.Domain)}
+}
+
+// means reports whether the source means a service. A namespace may declare any host
+// for itself. Such a service is not meant unless callers in the rule's namespace see it
+// or it is in the namespace that the host contains.
+func (s *source) means(svc *mesh.Service) bool {
+	if s.host == "" {
+		return true
+	}
+	return svc.Hostname == s.host && (svc.VisibleIn(s.reader) || s.named != "" && svc.Namespace == s.named)
 }
 
 // fits reports whether the proxy is such a caller, by the labels of its node, which
@@ -66,8 +80,7 @@ func (s *source) fits(who *caller) bool {
 		return true
 	}
 	for _, i := range who.own {
-		if (s.host == "" || i.Service.Hostname == s.host) &&
-			(s.namespace == "" || i.Service.Namespace == s.namespace) && s.labels.SubsetOf(i.Labels) {
+		if s.means(i.Service) && (s.namespace == "" || i.Service.Namespace == s.namespace) && s.labels.SubsetOf(i.Labels) {
 			return true
 		}
 	}
@@ -79,7 +92,7 @@ func (s *source) String() string {
 	if s == nil {
 		return ""
 	}
-	return s.home + "|" + s.host + "|" + s.namespace + "|" + s.labels.String()
+	return s.home + "|" + s.host + "|" + s.namespace + "|" + s.reader + "|" + s.labels.String()
 }
 
 // checkSource reports a source that no proxy of the mesh can fit.
