@@ -178,19 +178,39 @@ func (r *destinationRule) audience() []string {
 	return slices.Compact(out)
 }
 
-// keepTLS adds TLS settings from the policies of other rules to port settings of
-// subsets that have none. Within one rule, such settings replace the policy's TLS,
-// and the author can see that; across rules they cannot.
+// keepTLS adds TLS settings from the policies of other rules to subsets that turn TLS
+// off, or whose settings for a port do not mention it. Within one rule, such settings
+// replace the policy's TLS, and the author can see that; across rules they cannot.
 func (m *merging) keepTLS(rules []*destinationRule) {
 	for _, s := range m.subsets {
-		for _, own := range s.GetTrafficPolicy().GetPortLevelSettings() {
-			for _, rule := range rules {
-				if s.of != rule && own.Tls == nil {
-					own.Tls = encrypted(nil, tlsAt(rule.spec.GetTrafficPolicy(), int(own.GetPort().GetNumber())))
-				}
+		for _, rule := range rules {
+			if s.of != rule && s.TrafficPolicy != nil {
+				m.keepTLSOf(rule.spec.GetTrafficPolicy(), s.TrafficPolicy)
 			}
 		}
 	}
+}
+
+// keepTLSOf adds the TLS settings of a policy to the policy of a subset.
+func (m *merging) keepTLSOf(policy, subset *networking.TrafficPolicy) {
+	known := portsOf(subset)
+	for _, own := range subset.GetPortLevelSettings() {
+		own.Tls = encrypted(own.Tls, tlsAt(policy, int(own.GetPort().GetNumber())))
+	}
+	if subset.Tls == nil {
+		return // It inherits those of all rules.
+	}
+	for _, port := range portsOf(policy) {
+		if tls := encrypted(subset.Tls, tlsAt(policy, port)); tls != subset.Tls && !slices.Contains(known, port) {
+			all := mergedPolicy(mergedPolicy(nil, m.out.spec.GetTrafficPolicy(), port), subset, port)
+			subset.PortLevelSettings = append(subset.PortLevelSettings, &networking.TrafficPolicy_PortTrafficPolicy{
+				Port:         &networking.PortSelector{Number: uint32(port)},
+				LoadBalancer: all.GetLoadBalancer(), ConnectionPool: all.GetConnectionPool(), OutlierDetection: all.GetOutlierDetection(),
+				Tls: tls,
+			})
+		}
+	}
+	subset.Tls = encrypted(subset.Tls, policy.GetTls())
 }
 
 const noPlainText = "it does not turn off TLS: another DestinationRule for the same host asks for it"

@@ -70,18 +70,20 @@ func TestOldKindsReachOnlyWhatTheySee(t *testing.T) {
 func TestGatewaysLendNoServices(t *testing.T) {
 	const host, node = "secret.vault.svc.cluster.local", "router~10.9.0.3~edge.edge~edge.svc.cluster.local"
 	for _, test := range []struct {
+		author   string // of the VirtualService
 		exportTo []string
 		reached  bool
 	}{
-		{[]string{"edge", "default"}, true},
-		{[]string{"*"}, true},
-		{[]string{"edge"}, false},
-		{[]string{"default"}, false},
+		{"default", []string{"edge", "default"}, true},
+		{"default", []string{"*"}, true},
+		{"default", []string{"edge"}, false},
+		{"default", []string{"default"}, false},
+		{"vault", []string{"edge"}, true}, // Its own, which it exports only to the gateway.
 	} {
 		config, problems := compiled(t, node, []*schema.Object{
 			hostIn(t, "vault", "secret", test.exportTo...),
 			objectIn(t, "edge", "Gateway", "edge", spec{"servers": []spec{{"port": spec{"number": 80, "name": "http", "protocol": "HTTP"}, "hosts": []string{"*"}}}}),
-			object(t, "VirtualService", "opens", spec{"hosts": []string{"a.example.com"}, "gateways": []string{"edge/edge"},
+			objectIn(t, test.author, "VirtualService", "opens", spec{"hosts": []string{"a.example.com"}, "gateways": []string{"edge/edge"},
 				"http": []spec{{"route": []spec{{"destination": spec{"host": host}}}}}}),
 		})
 		to := config.RouteTables[0].VirtualHosts[0].Routes[0].Clusters[0].Name

@@ -26,7 +26,8 @@ func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.D
 	consequence := lossOf(at)
 	host := d.complete(to.GetHost(), vs.ref.Namespace)
 	if d.service(host) == nil {
-		if len(vs.gatewayNames()) > 0 {
+		svc := d.plan.serviceOf(vs.ref.Namespace, host)
+		if isOwn := svc != nil && svc.Namespace == vs.ref.Namespace; len(vs.gatewayNames()) > 0 && !isOwn {
 			d.checkSeen(vs.ref, at+".host", host, consequence)
 		} else { // Callers elsewhere may see it.
 			d.checkService(vs.ref, at+".host", host, consequence)

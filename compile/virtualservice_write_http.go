@@ -145,7 +145,7 @@ func (d *domainPlan) version(vs *virtualService, to *networking.Destination, own
 		return d.viaExternal(host, own, port, labels)
 	}
 	dest := d.service(host)
-	if own == nil && dest != d.seenBy(vs.ref.Namespace, host) {
+	if own == nil && dest != nil && dest.Namespace != vs.ref.Namespace && dest != d.seenBy(vs.ref.Namespace, host) {
 		dest = nil // A gateway does not lend what it sees to rules of other namespaces.
 	}
 	if p := d.portFor(to, dest, port); p != nil {
