@@ -75,9 +75,6 @@ each object (pilot-api --history).`,
 		ValidArgsFunction: targets.CompleteName(s),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if cmd.Flags().Changed("kind") && flags.kind == "" {
-			return cli.Usagef("--kind is empty: is a variable not set? Without it all kinds are meant")
-		}
 		scope, err := rollbackScope(s, flags, args)
 		if err != nil {
 			return err

@@ -149,9 +149,12 @@ func (s *Session) enter(serverGiven bool) error {
 	return nil
 }
 
-// noneEmpty refuses a blank argument, for example from an unset variable, because it
-// must never mean all objects of a kind. Completion is exempt, because its arguments
-// are not complete yet.
+// selecting are the flags that select objects.
+var selecting = []string{"selector", "field-selector", "kind"}
+
+// noneEmpty refuses a blank argument, and a blank value of a flag that selects objects,
+// for example from an unset variable. Neither must ever mean all objects of a kind.
+// Completion is exempt, because its arguments are not complete yet.
 func noneEmpty(cmd *cobra.Command, args []string) error {
 	if cmd.Name() == cobra.ShellCompRequestCmd {
 		return nil
@@ -159,6 +162,11 @@ func noneEmpty(cmd *cobra.Command, args []string) error {
 	for i, arg := range args {
 		if strings.TrimSpace(arg) == "" {
 			return Usagef("argument %d of %s is empty: is a variable not set?", i+1, cmd.CommandPath())
+		}
+	}
+	for _, name := range selecting {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && strings.TrimSpace(f.Value.String()) == "" {
+			return Usagef("--%s is empty: is a variable not set?", name)
 		}
 	}
 	return nil

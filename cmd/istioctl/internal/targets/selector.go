@@ -28,9 +28,15 @@ func (f *SelectorFlags) Of(kinds []*schema.Kind) (Selector, error) {
 	if out.labels, err = labels.Parse(f.labels); err != nil {
 		return out, cli.Usagef("-l %s: %w", f.labels, err)
 	}
+	if f.labels != "" && out.labels.Empty() {
+		return out, cli.Usagef("-l %q has no condition: it would select all objects", f.labels)
+	}
 	for _, kind := range kinds {
 		if out.fields[kind], err = schema.ParseFieldSelector(kind, f.fields); err != nil {
 			return out, cli.Usagef("--field-selector %s: of %s: %w", f.fields, kind.Plural, err)
+		}
+		if f.fields != "" && len(out.fields[kind]) == 0 {
+			return out, cli.Usagef("--field-selector %q has no condition: it would select all objects", f.fields)
 		}
 	}
 	return out, nil
