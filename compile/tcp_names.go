@@ -49,11 +49,20 @@ func ownerOfName(named []*mesh.Service, name string) *mesh.Service {
 }
 
 // namedAtBlocks returns the parts of named services at the blocks of younger
-// services of other namespaces. They come before those services there.
+// services of other namespaces. They come before those services there, except for a
+// service's own host, which is more precise than a wildcard that covers it.
 func (c *writer) namedAtBlocks(blocks []tcpBlock) []tcpBlock {
 	var out []tcpBlock
+	for _, b := range blocks {
+		if b.width() < 0 || !c.isCovered(b.at, blocks) {
+			continue
+		}
+		if own := forOwnName(b); len(own.routes) > 0 {
+			out = append(out, own)
+		}
+	}
 	for _, named := range blocks {
-		if named.width() >= 0 || len(named.last().ServerNames) == 0 {
+		if !isNamed(named) {
 			continue
 		}
 		at := map[int][]string{} // by width
@@ -73,6 +82,37 @@ func (c *writer) namedAtBlocks(blocks []tcpBlock) []tcpBlock {
 			if len(part.routes) > 0 {
 				out = append(out, part)
 			}
+		}
+	}
+	return out
+}
+
+// isNamed reports whether a block has the connections for some server names, wherever
+// they go.
+func isNamed(b tcpBlock) bool { return b.width() < 0 && len(b.last().ServerNames) > 0 }
+
+// isCovered reports whether an older service of another namespace has a wildcard that
+// covers the host of a service.
+func (c *writer) isCovered(at servicePort, blocks []tcpBlock) bool {
+	host := serverNames([]string{at.service.Hostname})
+	return len(host) > 0 && slices.ContainsFunc(blocks, func(named tcpBlock) bool {
+		return isNamed(named) && c.plan.isBefore(named.at.service, at.service) && !slices.Contains(named.last().ServerNames, host[0]) &&
+			coversNames(named.last().ServerNames, host)
+	})
+}
+
+// forOwnName returns the routes of a block for any name, as routes for the name of its
+// service alone, unless it has routes for that name.
+func forOwnName(b tcpBlock) tcpBlock {
+	host := serverNames([]string{b.at.service.Hostname})
+	out := tcpBlock{at: b.at}
+	for _, r := range b.routes {
+		switch {
+		case slices.Contains(r.ServerNames, host[0]):
+			return tcpBlock{at: b.at}
+		case len(r.ServerNames) == 0:
+			r.ServerNames, r.Assumed, r.NamesOnly = host, false, true
+			out.routes = append(out.routes, r)
 		}
 	}
 	return out

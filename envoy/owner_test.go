@@ -17,6 +17,8 @@ func TestWhoOwnsWhat(t *testing.T) {
 	own, taker := startBackend(t, "own"), startBackend(t, "taker")
 	secure := httptest.NewTLSServer(&backend{name: "named"})
 	t.Cleanup(secure.Close)
+	precise := httptest.NewTLSServer(&backend{name: "precise"})
+	t.Cleanup(precise.Close)
 	e := startCompiled(t, mesh.DefaultSettings(), callingSidecar, fmt.Sprintf(`
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
@@ -50,6 +52,25 @@ spec:
 ---
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
+metadata: {name: wide, creationTimestamp: "2001-01-01T00:00:00Z"}
+spec:
+  hosts: ["*.wide.example.com"]
+  resolution: STATIC
+  ports: [{number: 443, name: tls, protocol: TLS}]
+  endpoints: [{address: 127.0.0.1, ports: {tls: %[3]d}}]
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: db, namespace: data, creationTimestamp: "2002-01-01T00:00:00Z"}
+spec:
+  hosts: [db.wide.example.com]
+  addresses: [10.70.0.1]
+  resolution: STATIC
+  ports: [{number: 443, name: tls, protocol: TLS}]
+  endpoints: [{address: 127.0.0.1, ports: {tls: %[4]d}}]
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
 metadata: {name: raw, namespace: evil, creationTimestamp: "2002-01-01T00:00:00Z"}
 spec:
   hosts: [aa.raw.example]
@@ -69,7 +90,7 @@ spec:
   resolution: STATIC
   ports: [{number: 80, name: http, protocol: HTTP}, {number: 3306, name: http-db, protocol: HTTP}]
   endpoints: [{address: 127.0.0.1, ports: {http: %[2]d, http-db: %[2]d}}]
-`, own.port(), taker.port(), secure.Listener.Addr().(*net.TCPAddr).Port))
+`, own.port(), taker.port(), secure.Listener.Addr().(*net.TCPAddr).Port, precise.Listener.Addr().(*net.TCPAddr).Port))
 	get := func(host string) string { return "GET / HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n" }
 	for _, test := range []struct {
 		ip         string
@@ -92,10 +113,19 @@ spec:
 			t.Errorf("%s:%d for %s: want %q, found %q", test.ip, test.port, test.host, test.want, answer)
 		}
 	}
-	for _, ip := range []string{"10.50.0.1", "10.60.0.1", "10.99.0.1"} {
-		conn := tls.Client(e.captured(ip, 443), &tls.Config{ServerName: "zz.named.example.com", InsecureSkipVerify: true})
-		if answer := exchange(t, conn, get("x")); !strings.Contains(answer, "named x /") {
-			t.Errorf("%s by server name: found %q", ip, answer)
+	for _, test := range []struct{ ip, name, want string }{
+		{"10.50.0.1", "zz.named.example.com", "named"},
+		{"10.60.0.1", "zz.named.example.com", "named"},
+		{"10.99.0.1", "zz.named.example.com", "named"},
+		// A host is more precise than a wildcard, however old that is.
+		{"10.70.0.1", "db.wide.example.com", "precise"},
+		{"10.70.0.1", "other.wide.example.com", "named"},
+		{"10.70.0.1", "elsewhere.example", "precise"},
+		{"10.99.0.1", "other.wide.example.com", "named"},
+	} {
+		conn := tls.Client(e.captured(test.ip, 443), &tls.Config{ServerName: test.name, InsecureSkipVerify: true})
+		if answer := exchange(t, conn, get("x")); !strings.Contains(answer, test.want+" x /") {
+			t.Errorf("%s for the server name %s: want %s, found %q", test.ip, test.name, test.want, answer)
 		}
 	}
 }
