@@ -38,9 +38,10 @@ type Options struct {
 	// burst of writes is compiled once; MaxHoldOff is the longest that a change
 	// waits. 100 ms and 500 ms.
 	HoldOff, MaxHoldOff time.Duration
-	// SpentOnLarge is called with the duration of each publication that had a large object
-	// in it, unless it is nil.
-	SpentOnLarge func(took time.Duration)
+	// EnterLarge waits for a processor for each publication that has a large object in it;
+	// leave is called when that is done. The publication leaves the other processors to
+	// requests. Nil means that it may have them all at once.
+	EnterLarge func(ctx context.Context) (leave func(), err error)
 	// CheckPatience is how long a write may wait for what is wrong with it among the
 	// other objects. 500 ms. More than a second is also what checks may take at once,
 	// of the tenth of a processor that is theirs.

@@ -34,6 +34,7 @@ type publication struct {
 	ctx     context.Context
 	next    *compiled.Generation
 	rollout *feedback.Rollout // nil for the first
+	large   bool              // whether it has a large object
 
 	mu      sync.Mutex
 	changed []*fleet.ViewEntry
@@ -42,12 +43,12 @@ type publication struct {
 
 // publish brings all proxies that asked lately to the next generation. Nothing has
 // happened when there is an error.
-func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *feedback.Rollout) (*publication, error) {
+func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *feedback.Rollout, large bool) (*publication, error) {
 	moved, err := p.advance(next)
 	if err != nil {
 		return nil, err
 	}
-	done := &publication{Publisher: p, ctx: ctx, next: next, rollout: ro, kept: map[string]bool{}}
+	done := &publication{Publisher: p, ctx: ctx, next: next, rollout: ro, large: large, kept: map[string]bool{}}
 	done.renewAll()
 	for _, entry := range p.fleet.StreamedFrom(moved) {
 		p.concerns(ro, entry, false)
@@ -96,7 +97,7 @@ func (p *Publisher) resume(before *compiled.Generation) {
 func (p *publication) renewAll() {
 	p.fleet.Retire(p.opts.ProxyIdle)
 	var all errgroup.Group
-	all.SetLimit(xds.Processors())
+	all.SetLimit(p.processors())
 	for _, entry := range p.fleet.Due(p.compiler.Concerned()) {
 		all.Go(func() error {
 			_ = p.recoverPanic("renew", func() error { p.renew(entry); return nil })
@@ -104,6 +105,15 @@ func (p *publication) renewAll() {
 		})
 	}
 	_ = all.Wait() // These functions never return an error.
+}
+
+// processors returns how many views are compiled at a time. A publication with a large
+// object leaves one processor to requests.
+func (p *publication) processors() int {
+	if p.large && p.opts.EnterLarge != nil {
+		return max(1, xds.Processors()-1)
+	}
+	return xds.Processors()
 }
 
 func (p *publication) renew(entry *fleet.ViewEntry) {

@@ -92,6 +92,11 @@ func (p *Publisher) follow(ctx context.Context, since time.Time) bool {
 	if err == nil && !ok {
 		return false
 	}
+	leave, ctxErr := p.enterLarge(ctx, n)
+	if ctxErr != nil {
+		return false
+	}
+	defer leave()
 	var done *publication
 	if err == nil {
 		done, err = p.bring(ctx, before, n, since)
@@ -103,12 +108,18 @@ func (p *Publisher) follow(ctx context.Context, since time.Time) bool {
 	slots, clients := p.fleet.Size()
 	took := time.Since(start)
 	p.metrics.publish.Observe(took.Seconds())
-	if p.opts.SpentOnLarge != nil && anyLarge(n.changes) {
-		p.opts.SpentOnLarge(took)
-	}
 	p.opts.Log.InfoContext(ctx, "published", "revision", n.revision, "services", len(done.next.Mesh.Services),
 		"views", slots, "changed", len(done.changed), "proxies", clients, "took", took)
 	return true
+}
+
+// enterLarge waits for a processor if the news has a large object. Nobody waits for the
+// first publication but for it. The error is ctx's.
+func (p *Publisher) enterLarge(ctx context.Context, n news) (leave func(), err error) {
+	if p.opts.EnterLarge == nil || !p.Ready() || !anyLarge(n.changes) {
+		return func() {}, nil
+	}
+	return p.opts.EnterLarge(ctx)
 }
 
 // anyLarge reports whether there is an object among changes that takes long to compile.
@@ -135,7 +146,7 @@ func (p *Publisher) bring(ctx context.Context, before *compiled.Generation, n ne
 		ro = p.convergence.Begin(n.revision, since)
 	}
 	p.newest.begin()
-	done, err := p.publish(ctx, compiled.NewGeneration(p.encoder, snapshot, before), ro)
+	done, err := p.publish(ctx, compiled.NewGeneration(p.encoder, snapshot, before), ro, before != nil && anyLarge(n.changes))
 	if err != nil {
 		return nil, err
 	}

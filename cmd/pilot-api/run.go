@@ -79,7 +79,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	registerCertificateMetrics(registry, certificates)
 	proxies := discovery.New(discovery.Options{
 		Source: view, CatchUp: view.CatchUp, LeftOut: leftOut(view), Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
-		MaxResults: maxResults(availableMemory()), SpentOnLarge: long.Spend,
+		MaxResults: maxResults(availableMemory()), EnterLarge: long.EnterOwing,
 	})
 	others, stay := backend.replicas(o, o.advertised(listener.Addr()), registry, log)
 	api := server.New(server.Options{

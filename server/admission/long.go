@@ -38,7 +38,8 @@ var ErrCrowded = errors.New("too much long work is waiting")
 type Long struct {
 	slots   *semaphore.Weighted
 	waiting *semaphore.Weighted
-	time    *rate.Limiter // one token is one nanosecond
+	line    *semaphore.Weighted // callers of Enter, while they wait for time and work
+	time    *rate.Limiter       // one token is one nanosecond
 
 	mu   sync.Mutex
 	next time.Time // when the next work may begin
@@ -51,9 +52,10 @@ func NewLong(processors int) *Long { return newLong(processors, longShare, longS
 func NewLongReads(processors int) *Long { return newLong(processors, readShare, readSavings) }
 
 func newLong(processors int, share float64, savings time.Duration) *Long {
-	each := float64(processors)
+	each, slots := float64(processors), int64(max(1, processors-1))
 	return &Long{
-		slots:   semaphore.NewWeighted(int64(max(1, processors-1))),
+		slots:   semaphore.NewWeighted(slots),
+		line:    semaphore.NewWeighted(slots),
 		waiting: semaphore.NewWeighted(mostLong),
 		time:    rate.NewLimiter(rate.Limit(share*each*float64(time.Second)), int(float64(savings)*each)),
 	}
@@ -66,11 +68,31 @@ func (l *Long) Enter(ctx context.Context) (leave func(), err error) {
 		return nil, ErrCrowded
 	}
 	defer l.waiting.Release(1)
-	if err := l.slots.Acquire(ctx, 1); err != nil {
+	if err := l.line.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
+	done, err := l.enterNow(ctx)
+	if err != nil {
+		l.line.Release(1)
+		return nil, err
+	}
+	return func() {
+		done()
+		l.line.Release(1)
+	}, nil
+}
+
+func (l *Long) enterNow(ctx context.Context) (leave func(), err error) {
 	if err := l.await(ctx); err != nil {
-		l.slots.Release(1)
+		return nil, err
+	}
+	return l.EnterOwing(ctx)
+}
+
+// EnterOwing is Enter for work that must not wait until excess time is made up for, such
+// as publishing what was written. It waits only for a processor. The error is ctx's.
+func (l *Long) EnterOwing(ctx context.Context) (leave func(), err error) {
+	if err := l.slots.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
 	began := time.Now()
@@ -99,8 +121,7 @@ func (l *Long) await(ctx context.Context) error {
 	}
 }
 
-// Spend counts the time of long work that did not Enter, such as publishing a
-// write.
+// Spend counts the time of long work that did not Enter.
 func (l *Long) Spend(took time.Duration) {
 	now := time.Now()
 	l.mu.Lock()

@@ -110,3 +110,47 @@ func TestLongWorkWaitsInBounds(t *testing.T) {
 		enterLong(t, l)()
 	})
 }
+
+// TestPublishingWaitsForAProcessorAlone checks that EnterOwing does not wait for time to be
+// made up for, or behind those who do, that it waits for long work that goes on, and that
+// its time counts.
+func TestPublishingWaitsForAProcessorAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLong(2)
+		l.Spend(time.Second)
+		entered := make(chan time.Time, 1)
+		go func() {
+			leave, err := l.Enter(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			entered <- time.Now()
+			time.Sleep(time.Second)
+			leave()
+		}()
+		synctest.Wait()
+		began := time.Now()
+		leave, err := l.EnterOwing(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("it waited %v for the time that others owe", waited)
+		}
+		time.Sleep(time.Second)
+		leave()
+		if waited := (<-entered).Sub(began); waited < 10*time.Second {
+			t.Errorf("after another second of work the next one waited %v, want more than 10s", waited)
+		}
+		synctest.Wait()
+		began = time.Now()
+		if leave, err = l.EnterOwing(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		leave()
+		if waited := time.Since(began); waited != time.Second {
+			t.Errorf("beside long work it waited %v, want its second", waited)
+		}
+	})
+}
