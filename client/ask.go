@@ -3,7 +3,9 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 
@@ -33,12 +35,17 @@ func objectQuery(key schema.Key) url.Values {
 
 // exchange sends a request and decodes the JSON answer.
 func (c *Client) exchange(ctx context.Context, r request, into any) error {
-	body, err := c.call(ctx, r, maxListAnswer)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("decode the server's answer to %s %s: %w", r.method, r.url, err)
-	}
-	return nil
+	return c.receive(ctx, r, maxDocumentAnswer, func(in io.Reader) error {
+		body, err := io.ReadAll(&weighedReader{r: in, left: c.maxWeight / 2})
+		switch {
+		case errors.Is(err, errTooHeavy):
+			return fmt.Errorf("the answer to %s %s: %w", r.method, r.url, err)
+		case err != nil:
+			return err
+		}
+		if err := json.Unmarshal(body, into); err != nil {
+			return fmt.Errorf("decode the server's answer to %s %s: %w", r.method, r.url, err)
+		}
+		return nil
+	})
 }

@@ -41,6 +41,8 @@ type Client struct {
 	opts Options
 	// pause waits and returns false if the context has ended.
 	pause func(context.Context, time.Duration) bool
+	// maxWeight bounds the memory of an answer.
+	maxWeight int
 }
 
 var _ store.Interface = (*Client)(nil)
@@ -64,7 +66,7 @@ func New(serverURL string, opts Options) (*Client, error) {
 	if opts.Warn == nil {
 		opts.Warn = func(string) {}
 	}
-	return &Client{base: strings.TrimRight(serverURL, "/"), opts: opts, pause: pause}, nil
+	return &Client{base: strings.TrimRight(serverURL, "/"), opts: opts, pause: pause, maxWeight: maxWeight}, nil
 }
 
 // Server returns the URL of the server, without a trailing slash.

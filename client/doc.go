@@ -24,7 +24,8 @@
 // A call goes through these files. read.go, pages.go, write.go, patch.go,
 // transaction.go, history.go and rollback.go turn the contract into requests; ask.go
 // does so for queries outside the contract. request.go sends a request and turns its
-// answer into bytes or a store error. retry.go retries it. wire.go decodes objects. A
-// watch of one kind or of all is one stream (stream.go). It holds events until their
-// revision is known to be complete (pending.go).
+// answer into bytes or a store error. retry.go retries it. wire.go decodes objects, and
+// listreader.go lists. weight.go bounds what an answer takes in memory. A watch of one
+// kind or of all is one stream (stream.go). It holds events until their revision is known
+// to be complete (pending.go).
 package client

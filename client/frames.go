@@ -33,7 +33,7 @@ type frames struct {
 }
 
 func newFrames(body io.ReadCloser, cancel context.CancelFunc) *frames {
-	bound := &boundedReader{r: body}
+	bound := &boundedReader{r: body, beyond: errFrameTooLarge}
 	return &frames{body: body, cancel: cancel, bound: bound, dec: json.NewDecoder(bound)}
 }
 
@@ -64,13 +64,14 @@ func (f *frames) next() (frame, error) {
 // ahead, so the bound applies to the bytes read since it was last set, and to a frame
 // only approximately.
 type boundedReader struct {
-	r    io.Reader
-	left int
+	r      io.Reader
+	left   int
+	beyond error // the error of a further read
 }
 
 func (b *boundedReader) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errFrameTooLarge
+		return 0, b.beyond
 	}
 	n, err := b.r.Read(p[:min(len(p), b.left)])
 	b.left -= n

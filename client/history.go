@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -75,7 +76,28 @@ func (w wireVersion) version(kind *schema.Kind) (store.Version, error) {
 
 // Changes implements store.Historian.
 func (c *Client) Changes(ctx context.Context, scope store.Scope, revision int64) ([]store.Difference, error) {
-	return store.AllChanges(ctx, c, scope, revision)
+	return store.AllChanges(ctx, &weighedChanges{c, c.maxWeight}, scope, revision)
+}
+
+// weighedChanges fails once its pages of changes together take more memory than is left.
+type weighedChanges struct {
+	*Client
+	left int
+}
+
+func (w *weighedChanges) ChangesPage(ctx context.Context, scope store.Scope, opts store.ChangesOptions) (page []store.Difference, more bool, err error) {
+	page, more, err = w.Client.ChangesPage(ctx, scope, opts)
+	for _, d := range page {
+		w.left -= len(d.Key.Namespace) + len(d.Key.Name) + weightOf(d.Then) + weightOf(d.Now)
+		if d.Unreadable != nil {
+			w.left -= len(d.Unreadable.Why)
+		}
+	}
+	if w.left < 0 {
+		return nil, false, &store.Error{Kind: store.ErrTooLarge, Detail: fmt.Sprintf(
+			"the changes since revision %d: %v: ask for pages, or for one kind", opts.Since, errTooHeavy)}
+	}
+	return page, more, err
 }
 
 // ChangesPage implements store.Historian.

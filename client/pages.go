@@ -24,7 +24,8 @@ type Selection struct {
 
 // Pages lists the selected objects by kind, namespace and name, at most opts.Limit at a
 // time, or all at once if it is 0. All pages have the revision of the first page, which
-// the other options determine. An error ends the pages.
+// the other options determine. An error ends the pages. Each page begins after the last
+// object of the page before: a server that repeats an object gets an error.
 //
 // The error is store.ErrExpired if the server no longer keeps that revision, for
 // example after a compaction. Drop the earlier pages then: they are part of a state
@@ -33,7 +34,7 @@ func (c *Client) Pages(ctx context.Context, what Selection, opts store.ListOptio
 	return func(yield func(*ListWithStatus, error) bool) {
 		for {
 			page, err := c.listWithStatuses(ctx, what, opts)
-			if !yield(page, err) || err != nil || page.Remaining == 0 || len(page.Items) == 0 {
+			if !yield(page, err) || err != nil || page.Remaining == 0 {
 				return
 			}
 			opts = store.ListOptions{Exact: page.Revision, Limit: opts.Limit, After: page.Items[len(page.Items)-1].Key()}
@@ -89,10 +90,10 @@ func (c *Client) listWithStatuses(ctx context.Context, what Selection, opts stor
 	if opts.Exact != 0 && opts.AtLeast != 0 {
 		return nil, invalid("a list is either exact or not older than a revision, not both")
 	}
-	list := &ListWithStatus{}
+	list, room := &ListWithStatus{}, c.maxWeight
 	kinds := what.kindsAfter(opts.After)
 	for i, kind := range kinds {
-		page, err := c.listKind(ctx, kind, what, opts)
+		page, err := c.listKind(ctx, kind, what, opts, &room)
 		if err != nil {
 			return nil, err
 		}

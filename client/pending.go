@@ -2,38 +2,36 @@ package client
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// These bound what a watch holds, in events and in bytes as measured by
-// store.Batch.Size.
+// These bound what a watch holds, in events and in bytes of memory as weightOf
+// estimates them.
 const (
-	maxHeld      = 100_000
-	maxHeldBytes = 64 << 20
+	maxHeld       = 100_000
+	maxHeldWeight = 256 << 20
 )
 
 // pendingEvents holds events until their revision is known to be complete.
 type pendingEvents struct {
 	events []store.Event
-	size   int
+	weight int
 }
 
-func (p *pendingEvents) add(events ...store.Event) error {
-	p.events = append(p.events, events...)
-	p.size += store.Batch{Events: events}.Size()
-	if n := len(p.events); n > maxHeld || p.size > maxHeldBytes {
+func (p *pendingEvents) add(e store.Event) error {
+	p.events = append(p.events, e)
+	p.weight += weightOf(e.Object)
+	if n := len(p.events); n > maxHeld || p.weight > maxHeldWeight {
 		return &store.Error{Kind: store.ErrSlow, Detail: fmt.Sprintf(
-			"%d changes (%d bytes) came and are not known to be complete, %d (%d) are allowed", n, p.size, maxHeld, maxHeldBytes)}
+			"%d changes (about %d bytes of memory) came and are not known to be complete, %d (%d) are allowed", n, p.weight, maxHeld, maxHeldWeight)}
 	}
 	return nil
 }
 
-// take removes and returns the first n events.
-func (p *pendingEvents) take(n int) []store.Event {
-	taken := slices.Clone(p.events[:n])
-	p.events = slices.Delete(p.events, 0, n)
-	p.size -= store.Batch{Events: taken}.Size()
+// takeAll removes and returns the events.
+func (p *pendingEvents) takeAll() []store.Event {
+	taken := p.events
+	*p = pendingEvents{}
 	return taken
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -58,7 +59,8 @@ func (c *Client) ListWithStatuses(ctx context.Context, scope store.Scope, opts s
 	return c.listWithStatuses(ctx, InScope(scope), opts)
 }
 
-func (c *Client) listKind(ctx context.Context, kind *schema.Kind, what Selection, opts store.ListOptions) (*ListWithStatus, error) {
+// listKind lists the objects of one kind. It takes their weight from room.
+func (c *Client) listKind(ctx context.Context, kind *schema.Kind, what Selection, opts store.ListOptions, room *int) (*ListWithStatus, error) {
 	query := what.query()
 	if opts.Limit > 0 {
 		query.Set("limit", strconv.Itoa(opts.Limit))
@@ -73,11 +75,18 @@ func (c *Client) listKind(ctx context.Context, kind *schema.Kind, what Selection
 		query.Set("resourceVersion", atLeast(opts.AtLeast))
 		query.Set("resourceVersionMatch", "NotOlderThan")
 	}
-	body, err := c.call(ctx, request{method: http.MethodGet, url: c.url(kind, what.Namespace, "", query)}, maxListAnswer)
+	r := request{method: http.MethodGet, url: c.url(kind, what.Namespace, "", query)}
+	list := listReader{kind: kind, opts: opts, room: room}
+	err := c.receive(ctx, r, maxListAnswer, func(in io.Reader) error {
+		if err := list.read(in); err != nil {
+			return fmt.Errorf("the server's list, in answer to GET %s: %w", r.url, err)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	return decodeList(kind, body)
+	return &list.list, nil
 }
 
 // Revision implements store.Reader. The HTTP API has no request for it, so a list that

@@ -24,11 +24,13 @@ const (
 	jsonType = "application/json"
 	yamlType = "application/yaml"
 
-	// These bound how much of an answer is read. A list of ten thousand rules has about
-	// 10 MB.
-	maxObjectAnswer = 4 << 20
-	maxListAnswer   = 512 << 20
-	maxErrorAnswer  = 1 << 20
+	// These bound how much of an answer is read, in bytes. A list of ten thousand rules
+	// has about 10 MB. What lists and documents take in memory has bounds of its own
+	// (weight.go).
+	maxObjectAnswer   = 4 << 20
+	maxListAnswer     = 512 << 20
+	maxDocumentAnswer = 128 << 20
+	maxErrorAnswer    = 1 << 20
 )
 
 var (
@@ -51,7 +53,17 @@ type request struct {
 
 // call sends a request within Options.Timeout and returns the body of its answer, at
 // most limit bytes.
-func (c *Client) call(ctx context.Context, r request, limit int64) ([]byte, error) {
+func (c *Client) call(ctx context.Context, r request, limit int64) (body []byte, err error) {
+	err = c.receive(ctx, r, limit, func(in io.Reader) (err error) {
+		body, err = io.ReadAll(in)
+		return err
+	})
+	return body, err
+}
+
+// receive sends a request within Options.Timeout and calls read with the body of its
+// answer, of which it gives at most limit bytes.
+func (c *Client) receive(ctx context.Context, r request, limit int64, read func(io.Reader) error) error {
 	if c.opts.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.opts.Timeout)
@@ -59,11 +71,10 @@ func (c *Client) call(ctx context.Context, r request, limit int64) ([]byte, erro
 	}
 	resp, err := c.send(ctx, r)
 	if err != nil {
-		return nil, r.doubt(err)
+		return r.doubt(err)
 	}
 	defer resp.Body.Close()
-	body, err := readBody(resp.Body, limit)
-	return body, r.doubt(err)
+	return r.doubt(r.readBody(resp.Body, limit, read))
 }
 
 // doubt returns an error unchanged for a read. For a write, an error that leaves its
@@ -136,7 +147,11 @@ func (c *Client) warn(headers []string) {
 // something between the client and the server, or from another server. It may have
 // forwarded a write, so only reads are retried on its answer.
 func answerError(r request, resp *http.Response) (again time.Duration, err error) {
-	body, err := readBody(resp.Body, maxErrorAnswer)
+	var body []byte
+	err = r.readBody(resp.Body, maxErrorAnswer, func(in io.Reader) (err error) {
+		body, err = io.ReadAll(in)
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -166,16 +181,35 @@ func isNoPath(status *metav1.Status) bool {
 	return status.Reason == metav1.StatusReasonNotFound && status.Details == nil
 }
 
-func readBody(body io.ReadCloser, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(http.MaxBytesReader(nil, body, limit))
+// readBody calls read with at most limit bytes of a body. If the body could not be read,
+// the error says so, whatever read makes of it.
+func (r request) readBody(body io.ReadCloser, limit int64, read func(io.Reader) error) error {
+	in := &bodyReader{r: http.MaxBytesReader(nil, body, limit)}
+	err := read(in)
 	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.As(err, &tooLarge):
-		return nil, fmt.Errorf("the answer is larger than %d bytes", limit)
-	case err != nil:
-		return nil, noAnswer(err)
+	case err == nil:
+		return nil
+	case errors.As(in.failed, &tooLarge):
+		return fmt.Errorf("the answer to %s %s is larger than %d bytes", r.method, r.url, limit)
+	case in.failed != nil:
+		return noAnswer(in.failed)
 	}
-	return data, nil
+	return err
+}
+
+// bodyReader remembers why a body could not be read.
+type bodyReader struct {
+	r      io.Reader
+	failed error
+}
+
+func (b *bodyReader) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if err != nil && err != io.EOF {
+		b.failed = err
+	}
+	return n, err
 }
 
 func noAnswer(err error) error {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -66,6 +67,10 @@ func (c *Client) RollbackInSteps(ctx context.Context, scope store.Scope, revisio
 		for {
 			step, next, err := c.rollbackStep(ctx, body)
 			if !yield(step, err) || err != nil || next == "" {
+				return
+			}
+			if next == body["continue"] {
+				yield(nil, fmt.Errorf("the server's answer to a step of a rollback has the continue %q of the step before", next))
 				return
 			}
 			body["continue"] = next

@@ -126,7 +126,7 @@ func (s *stream) read(ctx context.Context, f *frames) error {
 		case store.ErrorFrame:
 			return fr.failure()
 		case store.BookmarkFrame:
-			if err := s.complete(ctx, fr, waiting.take(len(waiting.events))); err != nil {
+			if err := s.complete(ctx, fr, waiting.takeAll()); err != nil {
 				return err
 			}
 		default:

@@ -55,40 +55,11 @@ func decodeWithStatus(kind *schema.Kind, body []byte) (ObjectWithStatus, error) 
 	return ObjectWithStatus{o, w.Status}, err
 }
 
-type wireList struct {
-	Metadata metav1.ListMeta `json:"metadata"`
-	Items    []wireObject    `json:"items"`
-}
-
-func decodeList(kind *schema.Kind, body []byte) (*ListWithStatus, error) {
-	var w wireList
-	if err := json.Unmarshal(body, &w); err != nil {
-		return nil, fmt.Errorf("decode the server's list: %w", err)
-	}
-	revision, err := parseRevision(w.Metadata.ResourceVersion)
-	if err != nil {
-		return nil, err
-	}
-	list := &ListWithStatus{Items: make([]ObjectWithStatus, 0, len(w.Items)), Revision: revision, Remaining: remaining(w.Metadata)}
-	for _, item := range w.Items {
-		// In lists of the Kubernetes API, items may omit these fields.
-		if item.Kind == "" {
-			item.Kind, item.APIVersion = kind.Kind, kind.APIVersion()
-		}
-		o, err := item.object(kind)
-		if err != nil {
-			return nil, err
-		}
-		list.Items = append(list.Items, ObjectWithStatus{o, item.Status})
-	}
-	return list, nil
-}
-
 func remaining(meta metav1.ListMeta) int {
 	switch {
 	case meta.Continue == "":
 		return 0
-	case meta.RemainingItemCount == nil:
+	case meta.RemainingItemCount == nil || *meta.RemainingItemCount <= 0:
 		return -1
 	}
 	return int(*meta.RemainingItemCount)

@@ -41,6 +41,14 @@ func (l *ListWithStatus) Objects() *store.List {
 	return list
 }
 
+// Weight estimates what the items take in memory, in bytes.
+func (l *ListWithStatus) Weight() (weight int) {
+	for _, item := range l.Items {
+		weight += item.weight()
+	}
+	return weight
+}
+
 // FollowStatuses calls tell with the status of each object in a scope of one kind, then
 // with each change of a status, until ctx or the stream ends. It returns an error as
 // Watch does. It is no watch of the objects: it may report a status twice, and does not

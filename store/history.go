@@ -141,9 +141,11 @@ type Historian interface {
 	ChangesPage(ctx context.Context, scope Scope, opts ChangesOptions) (page []Difference, more bool, err error)
 }
 
-// AllChanges implements Historian.Changes with pages of h.
+// AllChanges implements Historian.Changes with pages of h. A page that repeats a key, or
+// that is empty although more reports another one, is an error.
 func AllChanges(ctx context.Context, h Historian, scope Scope, revision int64) ([]Difference, error) {
 	var all []Difference
+	seen := map[schema.Key]bool{}
 	opts := ChangesOptions{Since: revision, Limit: 1000}
 	for {
 		page, more, err := h.ChangesPage(ctx, scope, opts)
@@ -154,9 +156,18 @@ func AllChanges(ctx context.Context, h Historian, scope Scope, revision int64) (
 			return nil, &Error{Kind: ErrTooLarge, Detail: fmt.Sprintf(
 				"more than %d objects have changed since revision %d: ask for pages, or for one kind", MaxTxnOps, revision)}
 		}
-		if !more || len(page) == 0 {
+		for _, d := range page {
+			if seen[d.Key] {
+				return nil, fmt.Errorf("the store's pages of changes have %s twice", d.Key)
+			}
+			seen[d.Key] = true
+		}
+		switch {
+		case !more:
 			SortDifferences(all)
 			return all, nil
+		case len(page) == 0:
+			return nil, errors.New("the store's page of changes is empty, and says that more follow")
 		}
 		opts.After = page[len(page)-1].Key
 	}

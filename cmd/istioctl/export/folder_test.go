@@ -32,7 +32,7 @@ func TestExportStaysInItsFolder(t *testing.T) {
 		{name: "absolute", namespace: "/etc", call: "keep", fails: "nothing is written by such a name"},
 		{name: "name with slash", namespace: "books", call: "a/b", fails: "nothing is written by such a name"},
 		{name: "name with a null", namespace: "books", call: "a\x00", fails: "nothing is written by such a name"},
-		{name: "no name", namespace: "books", call: "", fails: "nothing is written by such a name"},
+		{name: "no name", namespace: "books", call: "", fails: "it has no name"},
 		{name: "namespace is a link out", namespace: "books", call: "keep", links: map[string]string{"books": "../outside"}, fails: "books"},
 		{name: "kind is a link out", namespace: "books", call: "keep", links: map[string]string{"books/routerules": "../../outside/routerules"}, fails: "routerules"},
 		{name: "kind is an absolute link out", namespace: "books", call: "keep", links: map[string]string{"books/routerules": "OUTSIDE/routerules"}, fails: "routerules"},
