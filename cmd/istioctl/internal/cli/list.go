@@ -18,6 +18,8 @@ const (
 	// listTries is how often a paged list is started, if the server forgets its
 	// revision before the last page is read.
 	listTries = 5
+	// maxList bounds what a whole list takes in memory, in bytes.
+	maxList = 1 << 30
 )
 
 // ChunkSize is the number of objects per request that the user asked for.
@@ -55,10 +57,14 @@ func List(ctx context.Context, s *Session, p Pager, what client.Selection, size 
 
 func readPages(ctx context.Context, s *Session, p Pager, what client.Selection, size ChunkSize) (*client.ListWithStatus, error) {
 	defer s.ClearProgress()
-	whole := &client.ListWithStatus{}
+	whole, weight := &client.ListWithStatus{}, 0
 	for page, err := range p.Pages(ctx, what, store.ListOptions{Limit: int(size)}) {
 		if err != nil {
 			return nil, err
+		}
+		if weight += page.Weight(); weight > maxList {
+			return nil, fmt.Errorf("the list takes more than about %d MiB of memory after %d objects: list one kind, or one namespace",
+				maxList>>20, len(whole.Items)+len(page.Items))
 		}
 		whole.Revision, whole.Items = page.Revision, append(whole.Items, page.Items...)
 		if page.Remaining != 0 {
