@@ -200,7 +200,7 @@ func (d *domainPlan) forRules(host string) (string, selection) {
 // rulesDiffer reports whether callers may have different DestinationRules for a
 // host, or see different services under its name.
 func (p *plan) rulesDiffer(host string) bool {
-	return p.pilot().ShortNamesByCaller || len(p.registry.byHost.under(p, host)) > 1 || p.differs.Get(p.r, host)
+	return p.pilot().ShortNamesByCaller || p.hasSeveral(host) || p.differs.Get(p.r, host)
 }
 
 // policyFor returns the first policy for exactly this version that the caller follows,

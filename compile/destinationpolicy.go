@@ -84,7 +84,7 @@ func (p *plan) checkPolicy(pol *policy) {
 	}
 	p.checkSource(pol.ref, "spec.source", pol.source)
 	p.checkFollowers(pol.ref, "spec.destination", pol.source, pol.host)
-	if p.service(pol.host).NamesExternal() && p.pilot().ExternalNamePoliciesIgnored {
+	if p.serviceOf(pol.ref.Namespace, pol.host).NamesExternal() && p.pilot().ExternalNamePoliciesIgnored {
 		p.notHonoured(diag.AsPilot, pol.ref, "spec.destination", "the policy has no effect on a service with an external name; "+switchHint("externalNamePoliciesIgnored", "it has"))
 		return
 	}
@@ -94,7 +94,7 @@ func (p *plan) checkPolicy(pol *policy) {
 	if len(pol.labels) > 0 && !p.routed.Get(p.r, pol.version()) {
 		ignored(diag.PolicyUnused, "spec.destination.labels", "the policy has no effect: no RouteRule sends requests to exactly these labels")
 	}
-	if pol.spec.LoadBalancing != nil && p.service(pol.host).Resolution == mesh.Passthrough {
+	if pol.spec.LoadBalancing != nil && p.serviceOf(pol.ref.Namespace, pol.host).Resolution == mesh.Passthrough {
 		ignored(diag.NotFollowed, "spec.loadBalancing", "connections go to the address that the caller chose, as the service has resolution NONE")
 	}
 	if pol.spec.CircuitBreaker == nil || pol.spec.CircuitBreaker.SimpleCB == nil {
@@ -113,7 +113,7 @@ func (p *plan) checkPolicy(pol *policy) {
 // isRouted reports whether any rule sends requests to a version of a host.
 func (p *plan) isRouted(version labelled) bool {
 	for _, rule := range p.rulesInto.under(p, version) {
-		if svc := p.service(rule.host); svc != nil && !svc.Egress {
+		if svc := p.serviceOf(rule.namespace, rule.host); svc != nil && !svc.Egress {
 			return true
 		}
 	}

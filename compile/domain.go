@@ -144,7 +144,7 @@ type layoutKey struct {
 // layoutOf returns the key for these callers, or a common key if the routes are the
 // same for all.
 func (d *domainPlan) layoutOf(vs *virtualService, at servicePort) layoutKey {
-	if d.byCaller.Get(d.r, vs) {
+	if d.byCaller.Get(d.r, vs) || at.service.Undeclared && d.hasSeveral(at.service.Hostname) {
 		return layoutKey{vs, at, d.domain, d.selection}
 	}
 	return layoutKey{vs: vs, at: at, domain: d.homeOf(vs.ref.Namespace)}

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -37,36 +38,58 @@ func readEgressRule(p *plan, of declared, spec *schema.EgressRule) *egressRule {
 // the destination that the caller chose.
 func (p *plan) planEgress() *egressPlan {
 	out := &egressPlan{byHost: map[string]*mesh.Service{}, under: map[string]portSums{}}
-	protocols := map[int]egressClaim{}
+	claims := map[int]egressClaim{}
 	for _, rule := range p.egressRules.rules(p) {
 		host, ref := rule.spec.Destination.Service, rule.ref
-		first := p.registered(host)
-		if first == nil {
-			first = out.byHost[host]
-		}
-		if first != nil {
-			p.conflict(diag.HostClaimed, ref, "spec.destination.service", fmt.Sprintf(
-				"the whole rule has no effect: %s has the same host, and comes first", first.Origin))
+		if why := p.whyNotOpened(host, out); why != "" {
+			p.conflict(diag.HostClaimed, ref, "spec.destination.service", "the whole rule has no effect: "+why)
 			continue
 		}
-		if !p.claimPorts(ref, rule.spec.Ports, protocols) {
+		ports := p.egressPorts(ref, host, rule.spec.Ports)
+		if len(ports) == 0 || !p.claimPorts(ref, ports, claims) {
 			continue
 		}
+		p.checkPrivate(ref, host)
 		svc := &mesh.Service{
 			Hostname: host, Namespace: ref.Namespace, Created: rule.object.Meta.CreationTimestamp.Time,
 			External: true, Egress: true, Resolution: mesh.Passthrough, Origin: rule.object.Key(),
-			Ports: p.egressPorts(ref, host, rule.spec.Ports),
+		}
+		for _, port := range ports {
+			svc.Ports = append(svc.Ports, port.Port)
 		}
 		out.services = append(out.services, svc)
 		out.byHost[host] = svc
-		ports := p.countPorts(svc)
+		count := p.countPorts(svc)
 		for wildcard := range wildcards(host) {
 			sums := out.under[wildcard]
-			out.under[wildcard] = portSums{sums.http + ports.http, sums.other + ports.other}
+			out.under[wildcard] = portSums{sums.http + count.http, sums.other + count.other}
 		}
 	}
 	out.problems = p.problems.List()
 	return out
+}
+
+// whyNotOpened says why a rule does not open its host: a ServiceEntry declares it for
+// all namespaces, or another rule opens it. It returns "" if the rule does.
+func (p *plan) whyNotOpened(host string, opened *egressPlan) string {
+	if svc := p.registeredIn("", host); svc != nil {
+		return fmt.Sprintf("%s declares the host for all namespaces", svc.Origin)
+	}
+	if svc := opened.byHost[host]; svc != nil {
+		return fmt.Sprintf("%s is for the same host, and %s", svc.Origin, p.firstBecause())
+	}
+	return ""
+}
+
+// checkPrivate reports a rule whose host is another service to some callers.
+func (p *plan) checkPrivate(ref diag.Ref, host string) {
+	for _, svc := range p.registry.byHost.under(p, host) {
+		if slices.ContainsFunc(audiences(svc), svc.VisibleIn) {
+			p.conflict(diag.HostClaimed, ref, "spec.destination.service", fmt.Sprintf(
+				"%s declares the same host for some namespaces: callers there follow that one", svc.Origin))
+			return
+		}
+	}
 }
 
 // openEgress removes withheld services.
@@ -103,6 +126,14 @@ func (p *plan) checkEgressRule(rule *egressRule) {
 // egressServices returns the hosts of EgressRules as services.
 func (p *plan) egressServices() []*mesh.Service { return p.egress.Get(p.r, none{}).services }
 
+// egressIn returns the hosts of EgressRules for callers in a namespace. They do not
+// include hosts that a service of the registry has there.
+func (p *plan) egressIn(namespace string) []*mesh.Service {
+	return slices.DeleteFunc(slices.Clone(p.egressServices()), func(svc *mesh.Service) bool {
+		return p.registeredIn(namespace, svc.Hostname) != nil
+	})
+}
+
 // egressClaim is the first use of a port and its protocol: HTTP of any kind, TCP or
 // Mongo.
 type egressClaim struct {
@@ -110,42 +141,58 @@ type egressClaim struct {
 	ref      diag.Ref
 }
 
-// claimPorts reports whether a rule agrees with all rules before it about the
-// protocol of its ports. As in Pilot, the ports before the first conflict still
-// count as claimed.
-func (p *plan) claimPorts(ref diag.Ref, ports []schema.EgressPort, protocols map[int]egressClaim) bool {
-	for i, port := range ports {
-		protocol, _ := mesh.ParseProtocol(port.Protocol)
+// egressPort is a port that a rule opens.
+type egressPort struct {
+	*mesh.Port
+	field string
+}
+
+// claimPorts reports whether a rule agrees with all rules before it, and with itself,
+// about the protocol of its ports. If it does not, it claims none of them.
+func (p *plan) claimPorts(ref diag.Ref, ports []egressPort, claims map[int]egressClaim) bool {
+	own := map[int]egressClaim{}
+	for _, port := range ports {
+		protocol := port.Protocol
 		if protocol.IsHTTP() || protocol == mesh.HTTPS {
 			protocol = mesh.HTTP
 		}
-		number := int(port.Port)
-		if first, taken := protocols[number]; taken && first.protocol != protocol {
-			p.conflict(diag.PortClaimed, ref, fmt.Sprintf("spec.ports[%d]", i), fmt.Sprintf(
-				"the whole rule has no effect: port %d is %s here and %s in %s, which comes first by namespace and name",
-				number, protocol, first.protocol, first.ref))
+		first, taken := claims[port.Number]
+		if !taken {
+			first, taken = own[port.Number]
+		}
+		switch {
+		case !taken:
+			own[port.Number] = egressClaim{protocol, ref}
+		case first.ref == ref && first.protocol != protocol:
+			p.conflict(diag.PortClaimed, ref, port.field, fmt.Sprintf(
+				"the whole rule has no effect: port %d is both %s and %s", port.Number, first.protocol, protocol))
 			return false
-		} else if !taken {
-			protocols[number] = egressClaim{protocol, ref}
+		case first.protocol != protocol:
+			p.conflict(diag.PortClaimed, ref, port.field, fmt.Sprintf(
+				"the whole rule has no effect: port %d is %s here and %s in %s, which %s",
+				port.Number, protocol, first.protocol, first.ref, p.firstBecause()))
+			return false
 		}
 	}
+	maps.Copy(claims, own)
 	return true
 }
 
 // egressPorts omits ports that cannot be distinguished: a connection has an address
 // and no host.
-func (p *plan) egressPorts(ref diag.Ref, host string, ports []schema.EgressPort) []*mesh.Port {
-	var out []*mesh.Port
+func (p *plan) egressPorts(ref diag.Ref, host string, ports []schema.EgressPort) []egressPort {
+	var out []egressPort
 	for i, port := range ports {
+		field := fmt.Sprintf("spec.ports[%d]", i)
 		protocol, known := mesh.ParseProtocol(port.Protocol)
 		plain := protocol == mesh.TCP || protocol == mesh.Mongo
 		switch {
 		case !known || !plain && !protocol.IsHTTP() && protocol != mesh.HTTPS:
-			p.notHonoured(diag.PartLeftOut, ref, fmt.Sprintf("spec.ports[%d].protocol", i), "the port is left out: use http, http2, grpc, https, tcp or mongo")
+			p.notHonoured(diag.PartLeftOut, ref, field+".protocol", "the port is left out: use http, http2, grpc, https, tcp or mongo")
 		case plain && !isAddress(host):
-			p.notHonoured(diag.PartLeftOut, ref, fmt.Sprintf("spec.ports[%d]", i), "the port is left out: TCP needs an address or a block of them as spec.destination.service")
+			p.notHonoured(diag.PartLeftOut, ref, field, "the port is left out: TCP needs an address or a block of them as spec.destination.service")
 		default:
-			out = append(out, &mesh.Port{Number: int(port.Port), Protocol: protocol})
+			out = append(out, egressPort{&mesh.Port{Number: int(port.Port), Protocol: protocol}, field})
 		}
 	}
 	return out

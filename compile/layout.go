@@ -284,7 +284,7 @@ func (p *plan) servicesIn(namespace string, s scope) []*mesh.Service {
 	if s.role == mesh.Router {
 		return out
 	}
-	return append(out, p.egressServices()...)
+	return append(out, p.egressIn(namespace)...)
 }
 
 // portsFor returns the ports of a service that proxies of a scope see.

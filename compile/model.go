@@ -170,7 +170,7 @@ func newModel(settings *mesh.Settings, graph *query.Graph) *model {
 func (m *model) readKinds() {
 	m.routeRules = newKind(m, "RouteRule", inKeyOrder, readRouteRule, (*plan).checkRouteRule)
 	m.destinationPolicies = newKind(m, "DestinationPolicy", inKeyOrder, readDestinationPolicy, (*plan).checkPolicy)
-	m.egressRules = newKind(m, "EgressRule", inKeyOrder, readEgressRule, (*plan).checkEgressRule)
+	m.egressRules = newKind(m, "EgressRule", m.inAgeOrder, readEgressRule, (*plan).checkEgressRule)
 	m.ingressRules = newKind(m, "IngressRule", inKeyOrder, readIngressRule, (*plan).checkIngressRule)
 	m.virtualServices = newKind(m, "VirtualService", m.inAgeOrder, readVirtualService, (*plan).checkVirtualService)
 	m.destinationRules = newKind(m, "DestinationRule", m.inAgeOrder, readDestinationRule, func(p *plan, rule *destinationRule) {

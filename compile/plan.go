@@ -38,8 +38,8 @@ func (p *plan) registeredIn(namespace, host string) *mesh.Service {
 	return nil
 }
 
-// service returns the service with a host name, from the registry or an EgressRule,
-// or nil.
+// service returns the first service with a host name, from the registry or else an
+// EgressRule, or nil. Callers may see another one, as seenBy says.
 func (p *plan) service(host string) *mesh.Service {
 	if svc := p.registered(host); svc != nil {
 		return svc
@@ -50,10 +50,17 @@ func (p *plan) service(host string) *mesh.Service {
 // seenBy returns the service that callers in a namespace see under a host, from the
 // registry or an EgressRule, or nil.
 func (p *plan) seenBy(namespace, host string) *mesh.Service {
-	if p.registered(host) != nil {
-		return p.registeredIn(namespace, host)
+	if svc := p.registeredIn(namespace, host); svc != nil {
+		return svc
 	}
 	return p.egressHost.Get(p.r, host)
+}
+
+// hasSeveral reports whether a host is not the same service to all callers that see
+// it.
+func (p *plan) hasSeveral(host string) bool {
+	registered := len(p.registry.byHost.under(p, host))
+	return registered > 1 || registered == 1 && p.egressHost.Get(p.r, host) != nil
 }
 
 // instances returns the instances of a service. The service must come from the

@@ -176,11 +176,12 @@ func (k *kind[T]) rules(p *plan) []*T {
 	return out
 }
 
-// inKeyOrder is the tie-break order of legacy kinds.
+// inKeyOrder is the tie-break order of Secrets and of the kinds of Pilot, except
+// EgressRules.
 func inKeyOrder(a, b declared) int { return mesh.CompareKeys(a.object, b.object) }
 
-// inAgeOrder is the tie-break order of networking kinds: the oldest first, as in
-// Istio, unless the mesh keeps Pilot's order.
+// inAgeOrder is the tie-break order of networking kinds and of EgressRules: the
+// oldest first, as in Istio, unless the mesh keeps Pilot's order.
 func (m *model) inAgeOrder(a, b declared) int {
 	if m.pilot().AnyNamespaceRules {
 		return inKeyOrder(a, b)

@@ -151,7 +151,7 @@ func (p *plan) checkLabels(ref diag.Ref, field, host string, labels mesh.Labels,
 // serviceOf returns the service that an object in this namespace means by a host:
 // the one that callers there see, else the first one.
 func (p *plan) serviceOf(namespace, host string) *mesh.Service {
-	return cmp.Or(p.registeredIn(namespace, host), p.service(host))
+	return cmp.Or(p.seenBy(namespace, host), p.service(host))
 }
 
 // labelled is a version of a service, as a map key.

@@ -125,7 +125,7 @@ func (r *referrals) host(from diag.Ref, field, host string, needed bool) {
 // covered adds references to the hosts under a wildcard.
 func (r *referrals) covered(one diag.Reference, wildcard string) {
 	all := imported{namespace: "*", host: wildcard}
-	for _, svc := range slices.Concat(r.services(), r.egressServices()) {
+	for _, svc := range slices.Concat(r.services(), r.egressIn(one.From.Namespace)) {
 		if all.covers(strings.ToLower(svc.Hostname)) && svc.VisibleIn(one.From.Namespace) {
 			one.To = svc.Origin.Ref()
 			r.add(one)
@@ -290,7 +290,7 @@ func (r *referrals) sidecar(sc *sidecar) {
 }
 
 func (r *referrals) imported(one diag.Reference, i imported) {
-	for _, svc := range slices.Concat(r.services(), r.egressServices()) {
+	for _, svc := range slices.Concat(r.services(), r.egressIn(one.From.Namespace)) {
 		if i.in(svc.Namespace) && i.covers(strings.ToLower(svc.Hostname)) && svc.VisibleIn(one.From.Namespace) {
 			one.To = svc.Origin.Ref()
 			r.add(one)

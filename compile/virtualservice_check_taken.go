@@ -292,7 +292,7 @@ func (d *domainPlan) checkConnectionsTaken(vs *virtualService, at, wildcard stri
 		return false
 	}
 	var taken *mesh.Service
-	for _, svc := range slices.Concat(services, d.egressServices()) {
+	for _, svc := range slices.Concat(services, d.egressIn(d.namespace)) {
 		if !(imported{host: wildcard}).covers(svc.Hostname) || !svc.VisibleIn(d.namespace) {
 			continue
 		}
