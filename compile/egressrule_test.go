@@ -3,6 +3,7 @@ package compile_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pilot-api/pilot-api/compile"
@@ -103,6 +104,32 @@ func TestServiceEntryBesideEgressRule(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRulesBesidePrivateHost: a RouteRule for the host of an EgressRule holds for its
+// callers, whatever other namespaces declare for themselves.
+func TestRulesBesidePrivateHost(t *testing.T) {
+	const host = "api.example.com"
+	config, problems := compiled(t, callerIn("third"), []*schema.Object{
+		egressTo(t, "default", "outside", 2001, host, "http"), httpIn(t, "vault", "api", host, "."),
+		object(t, "RouteRule", "slow", spec{"destination": spec{"service": host}, "httpReqTimeout": spec{"simpleTimeout": spec{"timeout": "3s"}}}),
+		object(t, "DestinationPolicy", "few", spec{"destination": spec{"service": host}, "circuitBreaker": spec{"simpleCb": spec{
+			"maxConnections": 3, "sleepWindow": "2s", "httpDetectionInterval": "2s"}}}),
+	})
+	e := explain.Proxy{Config: config, IP: "10.99.0.1"}.Explain(explain.Request{
+		Way: explain.Captured, Scheme: "http", Host: host, Port: 7000, Path: "/", Method: "GET",
+	})
+	if e.Forward == nil || e.Forward.Timeout != "3s" {
+		t.Errorf("the RouteRule is not followed: %+v", e.Forward)
+	}
+	if at := slices.IndexFunc(config.Clusters, func(c *ir.Cluster) bool { return strings.HasPrefix(c.Name, "out."+host) }); at < 0 || config.Clusters[at].CircuitBreaker == nil {
+		t.Error("the DestinationPolicy is not followed")
+	}
+	for _, name := range []string{"slow", "few"} {
+		if codes := codesOf(problems, name); len(codes) > 0 {
+			t.Errorf("%s has problems: %v", name, problems)
+		}
 	}
 }
 

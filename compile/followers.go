@@ -35,6 +35,9 @@ func (p *plan) followers(stated *source, namespace, owner string) *source {
 // checkFollowers reports a rule that fewer callers follow than its source accepts.
 func (p *plan) checkFollowers(ref diag.Ref, field string, stated *source, host string) {
 	owner := p.ownerOf(host)
+	if svc := p.seenBy(ref.Namespace, host); svc != nil && svc.Egress {
+		owner = svc.Namespace // Another service of this host is not that of the rule.
+	}
 	if !p.foreign(ref.Namespace, owner) {
 		return
 	}
