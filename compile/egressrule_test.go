@@ -152,6 +152,22 @@ func TestEgressHostAtOtherPorts(t *testing.T) {
 	}
 }
 
+// TestIngressToEgressHost: an IngressRule to a host that only an EgressRule opens for its
+// namespace answers 503, and says so.
+func TestIngressToEgressHost(t *testing.T) {
+	const host = "api.example.com"
+	for name, beside := range map[string][]*schema.Object{"alone": nil, "beside a private service": {httpIn(t, "vault", "api", host, ".")}} {
+		t.Run(name, func(t *testing.T) {
+			_, problems := compiled(t, "ingress~10.9.0.3~a.default~default.svc.cluster.local", append(beside,
+				egressTo(t, "default", "outside", 2001, host, "http"),
+				object(t, "IngressRule", "enters", spec{"destination": spec{"service": host}, "destinationPort": 7000})))
+			if codes := codesOf(problems, "enters"); !slices.Equal(codes, []diag.Code{diag.Closed}) {
+				t.Errorf("the rule has the problems %v:\n%v", codes, problems)
+			}
+		})
+	}
+}
+
 // TestOlderEgressRuleStays: of EgressRules that disagree the oldest stays, and the
 // others are told. A mesh from Pilot keeps the first by namespace and name.
 func TestOlderEgressRuleStays(t *testing.T) {

@@ -67,7 +67,9 @@ func (p *plan) checkIngressRule(rule *ingressRule) {
 	}
 	svc := p.ingressService(rule)
 	if svc == nil {
-		p.checkSeen(rule.ref, "spec.destination", rule.host, "so the rule answers 503")
+		if p.checkSeen(rule.ref, "spec.destination", rule.host, "so the rule answers 503") {
+			p.notHonoured(diag.Closed, rule.ref, "spec.destination", fmt.Sprintf("the rule answers 503: ingresses do not follow EgressRules, and only an EgressRule opens %s for namespace %s", rule.host, rule.ref.Namespace))
+		}
 		return
 	}
 	if p.checkIngressPort(rule, svc); !rule.closed && ingressPort(rule, svc) != nil {
