@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -123,10 +124,10 @@ func (s *Server) writeMeasured(w http.ResponseWriter, r *http.Request, name stri
 	return writeText(w, http.StatusOK, f, body)
 }
 
-// errManyReads returns the error for a read that may not begin. It returns err if
-// ctx has ended.
+// errManyReads returns the error for a read that may not begin. It returns err if the
+// client has gone.
 func errManyReads(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return err
 	}
 	return apierrors.NewTooManyRequests("the server is at the limit of the large answers that it makes at a time, so that others are served beside them; try again", 5)

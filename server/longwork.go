@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ func (s *Server) enterLong(ctx context.Context) (leave func(), err error) {
 	within, cancel := context.WithTimeout(ctx, longPatience)
 	defer cancel()
 	leave, err = s.opts.Long.Enter(within)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) { // The time of the request may end first.
 		return nil, apierrors.NewTooManyRequests("the server is at the limit of the time that it spends on large objects, so that others are served beside them; nothing was changed, try again", 5)
 	}
 	return leave, err

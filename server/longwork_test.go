@@ -46,6 +46,7 @@ func TestLargeObjectsWaitTheirTurn(t *testing.T) {
 		{"a deletion", "DELETE", rulesPath + "/old", "", "", http.StatusOK, false},
 		{"a list", "GET", rulesPath, "", "", http.StatusOK, false},
 		{"a large text", "POST", rulesPath, "application/yaml", large, http.StatusTooManyRequests, true},
+		{"a large text whose time ends first", "POST", rulesPath + "?timeout=5s", "application/yaml", large, http.StatusTooManyRequests, true},
 		{"a large change", "PUT", rulesPath + "/large", "application/yaml", large, http.StatusTooManyRequests, true},
 		{"a small text that multiplies", "POST", entries, "application/json", multiplies(), http.StatusTooManyRequests, true},
 		{"a large patch", "PATCH", rulesPath + "/old", "application/merge-patch+json", patch, http.StatusTooManyRequests, true},

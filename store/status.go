@@ -164,6 +164,9 @@ func publicMessage(row statusRow, e *Error) string {
 	if detail == "" && len(e.Problems) > 0 {
 		detail = problemText(e.Problems)
 	}
+	if detail == "" && row.kind == context.DeadlineExceeded {
+		detail = "the request took too long"
+	}
 	switch {
 	case what == "" && detail == "":
 		return row.kind.Error()

@@ -104,6 +104,7 @@ func TestStatusMessages(t *testing.T) {
 			`routerules.config.istio.io "reviews" is invalid: spec.route[0].weight: must be between 0 and 100, found 101`},
 		{&store.Error{Kind: store.ErrUnavailable, Detail: "etcd does not answer", Cause: cause}, "etcd does not answer"},
 		{&store.Error{Kind: store.ErrUnavailable, Cause: cause}, "store unavailable"},
+		{context.DeadlineExceeded, "the request took too long"},
 		{cause, "internal error"},
 	} {
 		status := store.ToStatus(c.err)
