@@ -52,19 +52,20 @@ func ownerOfName(named []*mesh.Service, name string) *mesh.Service {
 // services of other namespaces. They come before those services there, except for a
 // service's own host, which is more precise than a wildcard that covers it.
 func (c *writer) namedAtBlocks(blocks []tcpBlock) []tcpBlock {
+	anywhere := slices.DeleteFunc(slices.Clone(blocks), func(b tcpBlock) bool { return !isNamed(b) })
+	if len(anywhere) == 0 {
+		return nil
+	}
 	var out []tcpBlock
 	for _, b := range blocks {
-		if b.width() < 0 || !c.isCovered(b.at, blocks) {
+		if b.width() < 0 || !c.isCovered(b.at, anywhere) {
 			continue
 		}
 		if own := forOwnName(b); len(own.routes) > 0 {
 			out = append(out, own)
 		}
 	}
-	for _, named := range blocks {
-		if !isNamed(named) {
-			continue
-		}
+	for _, named := range anywhere {
 		at := map[int][]string{} // by width
 		for _, b := range blocks {
 			if b.width() >= 0 && c.plan.isBefore(named.at.service, b.at.service) {
@@ -91,12 +92,12 @@ func (c *writer) namedAtBlocks(blocks []tcpBlock) []tcpBlock {
 // they go.
 func isNamed(b tcpBlock) bool { return b.width() < 0 && len(b.last().ServerNames) > 0 }
 
-// isCovered reports whether an older service of another namespace has a wildcard that
-// covers the host of a service.
-func (c *writer) isCovered(at servicePort, blocks []tcpBlock) bool {
+// isCovered reports whether one of the named services is older, of another namespace,
+// and has a wildcard that covers the host of a service.
+func (c *writer) isCovered(at servicePort, named []tcpBlock) bool {
 	host := serverNames([]string{at.service.Hostname})
-	return len(host) > 0 && slices.ContainsFunc(blocks, func(named tcpBlock) bool {
-		return isNamed(named) && c.plan.isBefore(named.at.service, at.service) && !slices.Contains(named.last().ServerNames, host[0]) &&
+	return len(host) > 0 && slices.ContainsFunc(named, func(named tcpBlock) bool {
+		return c.plan.isBefore(named.at.service, at.service) && !slices.Contains(named.last().ServerNames, host[0]) &&
 			coversNames(named.last().ServerNames, host)
 	})
 }
