@@ -16,6 +16,9 @@ type news struct {
 	revision int64
 	changes  []schema.Change
 	files    *mesh.FileSecrets
+	// large is set if a large object changes. The first publication is never large: no
+	// request can be answered before it.
+	large bool
 }
 
 // news fills in what is new since a snapshot, nil for none, and reports whether

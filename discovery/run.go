@@ -92,8 +92,9 @@ func (p *Publisher) follow(ctx context.Context, since time.Time) bool {
 	if err == nil && !ok {
 		return false
 	}
-	leave, ctxErr := p.enterLarge(ctx, n)
-	if ctxErr != nil {
+	n.large = before != nil && anyLarge(n.changes)
+	leave, ended := p.enterLarge(ctx, n)
+	if ended != nil {
 		return false
 	}
 	defer leave()
@@ -113,10 +114,9 @@ func (p *Publisher) follow(ctx context.Context, since time.Time) bool {
 	return true
 }
 
-// enterLarge waits for a processor if the news has a large object. Nobody waits for the
-// first publication but for it. The error is ctx's.
+// enterLarge waits for a processor if the news is large. The error is ctx's.
 func (p *Publisher) enterLarge(ctx context.Context, n news) (leave func(), err error) {
-	if p.opts.EnterLarge == nil || !p.Ready() || !anyLarge(n.changes) {
+	if p.opts.EnterLarge == nil || !n.large {
 		return func() {}, nil
 	}
 	return p.opts.EnterLarge(ctx)
@@ -146,7 +146,7 @@ func (p *Publisher) bring(ctx context.Context, before *compiled.Generation, n ne
 		ro = p.convergence.Begin(n.revision, since)
 	}
 	p.newest.begin()
-	done, err := p.publish(ctx, compiled.NewGeneration(p.encoder, snapshot, before), ro, before != nil && anyLarge(n.changes))
+	done, err := p.publish(ctx, compiled.NewGeneration(p.encoder, snapshot, before), ro, n.large)
 	if err != nil {
 		return nil, err
 	}
