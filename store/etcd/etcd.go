@@ -106,7 +106,7 @@ func New(client *clientv3.Client, prefix string, log *slog.Logger) *Store {
 func NewEmbedded(e *embedded.Etcd, prefix string, log *slog.Logger) *Store {
 	s := New(e.Client(), prefix, log)
 	s.Limit(EmbeddedLimits)
-	s.memory = e.KV()
+	s.memory = e.State()
 	e.WhenCrowded(s.giveWay)
 	return s
 }

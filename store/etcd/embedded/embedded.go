@@ -195,9 +195,9 @@ func (e *Etcd) Err() error {
 // Usage returns what etcd occupied when the keeper last measured it, a moment ago.
 func (e *Etcd) Usage() Usage { return *e.keeper.usage.Load() }
 
-// KV returns the state that etcd has in memory. It holds every revision that was ever
+// State returns the state that etcd has in memory. It holds every revision that was ever
 // acknowledged or read.
-func (e *Etcd) KV() mvcc.KV { return e.etcd.Server.KV() }
+func (e *Etcd) State() mvcc.KV { return e.etcd.Server.KV() }
 
 // WhenCrowded has the keeper call drop when the present state needs room that history
 // records of objects take. drop deletes some of them and reports whether there were any.
