@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 
@@ -42,6 +43,33 @@ func TestTable(t *testing.T) {
 					rt.Fatalf("version %d has %d for %q, want %d", i, got, key, want[i][key])
 				}
 			}
+		}
+	})
+}
+
+// BenchmarkTable looks up and changes one of 100,000 addresses.
+func BenchmarkTable(b *testing.B) {
+	keys := make([]string, 100_000)
+	d := table[int]{}.draft()
+	for i := range keys {
+		keys[i] = fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)
+		d.set(keys[i], i)
+	}
+	t := d.done()
+	b.Run("get", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if key := i % len(keys); t.get(keys[key]) != key {
+				b.Fatal("another value")
+			}
+		}
+	})
+	b.Run("set", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			d := t.draft()
+			d.set(keys[i%len(keys)], i)
+			t = d.done()
 		}
 	})
 }
