@@ -27,9 +27,9 @@ type claims[T any] struct {
 	of    func(*T) claim
 	hosts func(*T) []string
 	in    *index[claimed, T]
-	// named has the namespaces of all rules, by the hosts that they name.
-	named *query.Input[string, namespaces]
-	wild  *query.Input[string, bool] // namespaces of rules with a wildcard
+	// exposures has the exposure of all rules that name a host; nil if there are none.
+	exposures *query.Input[string, *exposure]
+	wild      *query.Input[string, bool] // namespaces of rules with a wildcard
 	// imported is set if a Sidecar limits which namespaces' rules callers follow.
 	imported bool
 
@@ -43,14 +43,6 @@ type claimed struct {
 	namespace, host string
 	short           bool
 	callers         string // namespace whose callers see the rules; "" for all
-}
-
-// namespaces summarizes the namespaces of some rules.
-type namespaces struct {
-	any   bool   // there are such rules
-	alone string // the only namespace of such rules, if all of them are visible to everybody; otherwise ""
-	// selecting is set if some of them select their callers.
-	selecting bool
 }
 
 // newClaims indexes rules by the hosts that they name. Rules that select their
@@ -69,14 +61,14 @@ func newClaims[T any](m *model, of func(*T) claim, hosts func(*T) []string) *cla
 	}
 	c.in = newIndex(m.graph, compare, c.claimed)
 	named := newIndex(m.graph, compare, c.names)
-	c.named = summarized(named, c.namespaces)
+	c.exposures = summarized(named, (*exposure).equal, c.exposure)
 	wild := newIndex(m.graph, compare, func(rule *T) []string {
 		if slices.ContainsFunc(hosts(rule), func(name string) bool { return strings.HasPrefix(name, "*") }) {
 			return []string{c.scope(rule)}
 		}
 		return nil
 	})
-	c.wild = summarized(wild, func(rules []*T) bool { return len(rules) > 0 })
+	c.wild = summarized(wild, equal, func(rules []*T) bool { return len(rules) > 0 })
 	c.indexes = []func([]change[T]){c.in.update, named.update, wild.update}
 	return c
 }
@@ -109,7 +101,7 @@ func (c *claims[T]) callers(rule *T) []string {
 	switch {
 	case of.selector() != nil:
 		return []string{home}
-	case c.m.pilot().AnyNamespaceRules || mesh.Exported(of.exportTo(), home, "") || times(len(c.hosts(rule)), len(of.exportTo())) > maxClaims:
+	case c.seenByAll(of) || times(len(c.hosts(rule)), len(of.exportTo())) > maxClaims:
 		return []string{""}
 	}
 	var out []string
@@ -119,6 +111,11 @@ func (c *claims[T]) callers(rule *T) []string {
 		}
 	}
 	return out
+}
+
+// seenByAll reports whether callers in all namespaces see a rule.
+func (c *claims[T]) seenByAll(of claim) bool {
+	return c.m.pilot().AnyNamespaceRules || mesh.Exported(of.exportTo(), of.origin().ref.Namespace, "")
 }
 
 // names returns the hosts of a rule. Short names are completed unless that is left
@@ -218,53 +215,6 @@ func (c *claims[T]) followed(d *domainPlan, rule *T) bool {
 		return false // It has so many hosts and namespaces that it is indexed for all callers.
 	}
 	return !c.imported || !d.sidecar.limits() || d.sidecar.follows(home, c.names(rule))
-}
-
-// differs reports whether callers of different namespaces, or with different
-// labels, may have different rules for a host.
-func (c *claims[T]) differs(p *plan, host string) bool {
-	common, owner := "", p.ownerOf(host)
-	first := p.service(host)
-	apart := first != nil && !first.VisibleIn("") // Callers that do not see it have another owner.
-	check := func(name string) bool {
-		in := c.named.Get(p.r, name)
-		if !in.any || p.pilot().AnyNamespaceRules {
-			return in.selecting
-		}
-		if apart {
-			return true
-		}
-		namespace := in.alone
-		settled := namespace != "" && (namespace == owner || namespace == p.settings.RootNamespace) && (common == "" || namespace == common)
-		common = namespace
-		return !settled
-	}
-	if check(host) {
-		return true
-	}
-	for wildcard := range wildcards(host) {
-		if check(wildcard) {
-			return true
-		}
-	}
-	return false
-}
-
-// namespaces summarizes the namespaces of these rules.
-func (c *claims[T]) namespaces(rules []*T) namespaces {
-	out := namespaces{any: len(rules) > 0}
-	apart := false
-	for i, rule := range rules {
-		of := c.of(rule)
-		namespace := of.origin().ref.Namespace
-		out.selecting = out.selecting || of.selector() != nil
-		apart = apart || i > 0 && namespace != out.alone || !mesh.Exported(of.exportTo(), namespace, "")
-		out.alone = namespace
-	}
-	if apart {
-		out.alone = ""
-	}
-	return out
 }
 
 // wildcards returns the wildcards that cover a host, the longest first.

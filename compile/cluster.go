@@ -189,18 +189,21 @@ func (c *writer) needAll(targets []target) {
 }
 
 // forRules returns the domain and selection that decide which DestinationRule
-// callers have for a host; both are empty if all callers have the same.
+// callers have for a host; both are empty for callers that no exception names.
 func (d *domainPlan) forRules(host string) (string, selection) {
-	if d.rulesDiffer(host) {
+	if d.ruleExceptions(host).has(d.namespace) {
 		return d.domain, d.selection
 	}
 	return "", ""
 }
 
-// rulesDiffer reports whether callers may have different DestinationRules for a
-// host, or see different services under its name.
-func (p *plan) rulesDiffer(host string) bool {
-	return p.pilot().ShortNamesByCaller || p.hasSeveral(host) || p.differs.Get(p.r, host)
+// ruleExceptions returns the callers that may have other DestinationRules for a
+// host than the rest, or see another service under its name.
+func (p *plan) ruleExceptions(host string) exceptions {
+	if p.pilot().ShortNamesByCaller || p.hasSeveral(host) {
+		return everyone
+	}
+	return p.settingsExcept.Get(p.r, host)
 }
 
 // policyFor returns the first policy for exactly this version that the caller follows,

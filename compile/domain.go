@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"slices"
 	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
@@ -42,20 +41,22 @@ func (m *model) homeOf(namespace string) string {
 	return namespace + ".svc." + m.settings.Domain
 }
 
-// decidedByCaller reports whether a VirtualService may send requests to different
-// destinations for callers of different domains.
-func (p *plan) decidedByCaller(vs *virtualService) bool {
-	means := func(to *networking.Destination, namespace string) bool {
-		return p.meansByCaller(p.unlessByCaller(to.GetHost(), namespace))
+// exceptedByDestination returns the callers whom a VirtualService may send to other
+// destinations, or by other rules, than the rest.
+func (p *plan) exceptedByDestination(vs *virtualService) exceptions {
+	var out exceptions
+	add := func(to *networking.Destination, namespace string) {
+		out = out.with(p.destinationOf(p.unlessByCaller(to.GetHost(), namespace)))
 	}
 	for _, r := range p.httpRoutesOf(vs) {
 		for _, to := range r.destinations() {
-			if means(to, r.of.ref.Namespace) {
-				return true
-			}
+			add(to, r.of.ref.Namespace)
 		}
 	}
-	return slices.ContainsFunc(vs.tcpDestinations(), func(to *networking.Destination) bool { return means(to, vs.ref.Namespace) })
+	for _, to := range vs.tcpDestinations() {
+		add(to, vs.ref.Namespace)
+	}
+	return out
 }
 
 // unlessByCaller completes a short name used by an object in this namespace, unless
@@ -67,17 +68,19 @@ func (m *model) unlessByCaller(name, namespace string) string {
 	return completed(name, m.homeOf(namespace))
 }
 
-// meansByCaller reports whether a destination, or the rule that defines its
-// subsets, may differ between domains or exist for some only.
-func (p *plan) meansByCaller(host string) bool {
-	if isShort(host) || p.differs.Get(p.r, host) {
-		return true
+// destinationOf returns the callers for whom a destination, or the rule that
+// defines its subsets, may be another one than for the rest.
+func (p *plan) destinationOf(host string) exceptions {
+	if isShort(host) {
+		return everyone
 	}
 	if svc := p.service(host); svc != nil && !svc.VisibleIn("") {
-		return true
+		return everyone
 	}
-	first, _, _ := strings.Cut(host, ".")
-	return p.settingsOf.named.Get(p.r, first).any
+	if first, _, _ := strings.Cut(host, "."); p.settingsOf.exposures.Get(p.r, first) != nil {
+		return everyone
+	}
+	return p.settingsExcept.Get(p.r, host)
 }
 
 // service returns the service that these callers see under a host, or nil.
@@ -141,11 +144,15 @@ type layoutKey struct {
 	selection selection
 }
 
-// layoutOf returns the key for these callers, or a common key if the routes are the
-// same for all.
+// layoutOf returns the key for these callers. Callers that no exception names share
+// a key.
 func (d *domainPlan) layoutOf(vs *virtualService, at servicePort) layoutKey {
-	if d.byCaller.Get(d.r, vs) || at.service.Undeclared && d.hasSeveral(at.service.Hostname) {
+	apart := d.destinationExcept.Get(d.r, vs)
+	if apart.has(d.namespace) || at.service.Undeclared && d.hasSeveral(at.service.Hostname) {
 		return layoutKey{vs, at, d.domain, d.selection}
+	}
+	if apart.has(vs.ref.Namespace) {
+		return layoutKey{vs: vs, at: at}
 	}
 	return layoutKey{vs: vs, at: at, domain: d.homeOf(vs.ref.Namespace)}
 }

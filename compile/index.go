@@ -40,10 +40,15 @@ func newIndex[K comparable, T any](g *query.Graph, compare func(a, b *T) int, na
 }
 
 // summarized returns an input that has only a summary of the values under each
-// name, for queries that depend on nothing else.
-func summarized[K, V comparable, T any](x *index[K, T], of func([]*T) V) *query.Input[K, V] {
+// name, for queries that depend on nothing else. A summary that is the same as the
+// present one does not replace it.
+func summarized[K, V comparable, T any](x *index[K, T], same func(a, b V) bool, of func([]*T) V) *query.Input[K, V] {
 	out := query.NewInput[K, V](x.graph)
-	x.told = append(x.told, func(name K, items []*T) { out.Set(name, of(items)) })
+	x.told = append(x.told, func(name K, items []*T) {
+		if summary := of(items); !same(out.Value(name), summary) {
+			out.Set(name, summary)
+		}
+	})
 	return out
 }
 

@@ -58,25 +58,29 @@ func newEntry(_ *plan, key entryKey) *entry {
 // commonScope returns the scope that stands for all scopes whose callers have the
 // same routes to a port, with the same clusters.
 func (p *plan) commonScope(s scope, at servicePort) scope {
-	if p.sameForAll.Get(p.r, at) {
+	if !p.portExcept.Get(p.r, at).has(mesh.NamespaceOf(s.domain, p.settings.Domain)) {
 		s.domain, s.selection = "", ""
 	}
 	return s
 }
 
-// isSameForAll reports whether callers of every namespace have the same routes to a
-// port.
-func (p *plan) isSameForAll(at servicePort) bool {
-	if at.service.Undeclared && p.variesByCaller(at) || p.rulesDiffer(at.service.Hostname) || p.virtualDiffers.Get(p.r, at.service.Hostname) {
-		return false
+// exceptedAtPort returns the callers that may have other routes to a port, or other
+// clusters behind them, than the rest.
+func (p *plan) exceptedAtPort(at servicePort) exceptions {
+	if at.service.Undeclared && p.variesByCaller(at) {
+		return everyone
 	}
-	d := p.forDomain("")
-	if vs := d.virtualFor(at.service.Hostname); vs != nil && p.byCaller.Get(p.r, vs) {
-		return false
+	out := p.ruleExceptions(at.service.Hostname).with(p.virtualExcept.Get(p.r, at.service.Hostname))
+	rest := p.forDomain("")
+	if vs := rest.virtualFor(at.service.Hostname); vs != nil {
+		out = out.with(p.destinationExcept.Get(p.r, vs))
 	}
-	return !slices.ContainsFunc(d.routesTo(at.service, at.port), func(planned plannedRoute) bool {
-		return slices.ContainsFunc(planned.targets, func(t target) bool { return p.rulesDiffer(t.host) })
-	})
+	for _, planned := range rest.routesTo(at.service, at.port) {
+		for _, t := range planned.targets {
+			out = out.with(p.ruleExceptions(t.host))
+		}
+	}
+	return out
 }
 
 // layOut returns the layout of a scope. Parts that equal those of another scope, or

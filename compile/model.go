@@ -78,9 +78,9 @@ type model struct {
 	firstPolicies     *query.Query[labelled, map[string]*policy]
 	hidden, tied      *query.Query[string, map[*routeRule]*routeRule]
 	delegated         *query.Query[*virtualService, []*httpRoute]
-	byCaller          *query.Query[*virtualService, bool]
-	differs           *query.Query[string, bool] // whether callers may have different DestinationRules for a host
-	virtualDiffers    *query.Query[string, bool] // the same for VirtualServices
+	settingsExcept    *query.Query[string, exceptions]          // callers with other DestinationRules for a host
+	virtualExcept     *query.Query[string, exceptions]          // callers with other VirtualServices for a host
+	destinationExcept *query.Query[*virtualService, exceptions] // callers whom the VirtualService may send elsewhere
 	routes            *query.Query[servicePort, []plannedRoute]
 	httpLayout        *query.Query[layoutKey, []plannedRoute]
 	tcpLayout         *query.Query[layoutKey, []plannedTCP]
@@ -88,7 +88,7 @@ type model struct {
 	byPort            *query.Query[*mesh.Service, *byPort]
 	clusters          *query.Query[clusterKey, clusterPart]
 	orders            *query.Query[orderKey, *ir.Cluster]
-	sameForAll        *query.Query[servicePort, bool]
+	portExcept        *query.Query[servicePort, exceptions] // callers with other routes to a port
 	entries           *query.Query[entryKey, *entry]
 	plain             *query.Query[plainKey, *entry]
 	contested         *query.Query[none, contested]
@@ -266,10 +266,10 @@ func (m *model) planRoutes() {
 	m.hidden = newQuery(m, maps.Equal[map[*routeRule]*routeRule], (*plan).hiddenRules)
 	m.tied = newQuery(m, maps.Equal[map[*routeRule]*routeRule], (*plan).tiedRules)
 	m.delegated = newQuery(m, slices.Equal[[]*httpRoute], (*plan).mergeDelegates)
-	m.byCaller = newQuery(m, equal, (*plan).decidedByCaller)
-	m.differs = newQuery(m, equal, func(p *plan, host string) bool { return m.settingsOf.differs(p, host) })
-	m.virtualDiffers = newQuery(m, equal, func(p *plan, host string) bool { return m.virtualOf.differs(p, host) })
-	m.sameForAll = newQuery(m, equal, (*plan).isSameForAll)
+	m.settingsExcept = newQuery(m, exceptions.equal, func(p *plan, host string) exceptions { return m.settingsOf.exceptions(p, host) })
+	m.virtualExcept = newQuery(m, exceptions.equal, func(p *plan, host string) exceptions { return m.virtualOf.exceptions(p, host) })
+	m.destinationExcept = newQuery(m, exceptions.equal, (*plan).exceptedByDestination)
+	m.portExcept = newQuery(m, exceptions.equal, (*plan).exceptedAtPort)
 	m.routes = newQuery(m, deepEqual, (*plan).ruleRoutes)
 	m.httpLayout = newQuery(m, deepEqual, func(p *plan, key layoutKey) []plannedRoute {
 		return p.forSelected(key.domain, key.selection).virtualRoutes(key)

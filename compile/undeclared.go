@@ -130,7 +130,7 @@ func (p *plan) ruledIn(s scope, host string) ruledHost {
 	if !s.sidecar.limits() {
 		s.sidecar = nil
 	}
-	if !p.pilot().ShortNamesByCaller && !p.virtualDiffers.Get(p.r, host) {
+	if !p.pilot().ShortNamesByCaller && !p.virtualExcept.Get(p.r, host).has(mesh.NamespaceOf(s.domain, p.settings.Domain)) {
 		s.domain = ""
 	}
 	return p.ruled.Get(p.r, ruledKey{host, s})

@@ -66,6 +66,16 @@ func (in *Input[K, V]) Get(r *Reader, key K) V {
 	return c.value
 }
 
+// Value returns the value for a key without recording a read: code that sets values
+// may compare them.
+func (in *Input[K, V]) Value(key K) V {
+	if c := in.cells[key]; c != nil {
+		return c.value
+	}
+	var none V
+	return none
+}
+
 // Query is a function whose results are cached by key.
 type Query[K comparable, V any] struct {
 	graph   *Graph
