@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,21 +26,25 @@ type Compiler struct {
 	model *model
 	graph atomic.Pointer[query.Graph] // the model's graph
 	quota *Quota
+	stake *stake // in the room beside the present mesh; nil if this is the present mesh
 }
-
-// Quota bounds the number of results that several compilers hold together.
-type Quota = query.Quota
-
-// NewQuota returns a Quota that allows the given number of results; 0 means no
-// bound.
-func NewQuota(most int) *Quota { return query.NewQuota(most) }
 
 // NewCompiler returns a compiler without a snapshot and without a bound on its
 // results.
 func NewCompiler() *Compiler { return NewCompilerWithin(NewQuota(0)) }
 
 // NewCompilerWithin returns a compiler whose results count against a Quota.
+// What it compiles is the present mesh of the Quota: it never waits for others.
 func NewCompilerWithin(quota *Quota) *Compiler { return &Compiler{quota: quota} }
+
+// NewCompilerBeside returns a compiler of another mesh than the present one. Its views
+// need room that the present mesh leaves: without it, ProxyWithin returns ErrOverBudget.
+// The room is given back by Release and Close, and when the compiler is collected.
+func NewCompilerBeside(quota *Quota) *Compiler {
+	c := &Compiler{quota: quota, stake: &stake{room: &quota.room}}
+	runtime.AddCleanup(c, (*stake).end, c.stake)
+	return c
+}
 
 // Advance sets the snapshot that Proxy compiles from now on.
 func (c *Compiler) Advance(next *mesh.Snapshot) {
@@ -57,12 +62,18 @@ func (c *Compiler) Advance(next *mesh.Snapshot) {
 		c.model.settleRuledHosts(r)
 	})
 	c.snap = next
+	parts := next.Parts + c.model.budget.ledger.Parts()
+	if c.stake == nil {
+		c.quota.room.setPresent(parts, next.Settings.BudgetOrDefault())
+	} else {
+		c.stake.grow(parts)
+	}
 }
 
 // anew discards everything that was compiled under other settings.
 func (c *Compiler) anew(settings *mesh.Settings) {
 	before := c.model
-	c.model, c.snap = newModel(settings, query.NewGraphWithin(c.quota)), nil
+	c.model, c.snap = newModel(settings, query.NewGraphWithin(c.quota.Quota)), nil
 	c.graph.Store(c.model.graph)
 	if before != nil {
 		before.graph.Discard()
@@ -70,12 +81,15 @@ func (c *Compiler) anew(settings *mesh.Settings) {
 	}
 }
 
-// Close removes all results from the Quota. Afterwards only Advance may be called.
+// Close removes all that the compiler holds from the Quota. Afterwards only Advance may be called.
 func (c *Compiler) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.model != nil {
 		c.model.graph.Discard()
+	}
+	if c.stake != nil {
+		c.stake.end()
 	}
 	c.model, c.snap = nil, nil
 	c.graph.Store(nil)
@@ -101,6 +115,9 @@ func (c *Compiler) Proxy(v mesh.View) (*ir.Config, diag.List) {
 // kept.
 func (c *Compiler) ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error) {
 	return c.proxy(v, func(isNew bool, do func()) error {
+		if !c.hold() {
+			return errNoRoom
+		}
 		l := query.Limits{Steps: mostSteps}
 		if isNew {
 			l.Share = reserved
@@ -108,6 +125,12 @@ func (c *Compiler) ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, di
 		return c.model.graph.Try(ctx, l, do)
 	})
 }
+
+// hold takes room for the views that are known, and reports whether there is enough.
+func (c *Compiler) hold() bool { return c.stake == nil || c.stake.hold(len(c.model.callers)) }
+
+// errNoRoom means that the present mesh leaves no room for a view beside it.
+var errNoRoom = errors.New("no room beside the present mesh")
 
 // mostSteps is how many results a view may compute and read: some seconds of work.
 // A view of 5,000 services, with separate rules for each namespace, takes 200,000.
@@ -131,9 +154,12 @@ func (c *Compiler) proxy(v mesh.View, try func(isNew bool, do func()) error) (*i
 		if err = try(isNew, func() { out = c.model.configs.Keep(r, key) }); err != nil && isNew {
 			c.model.configs.Drop(key)
 			c.model.forget(key)
+			c.hold()
 		}
 	})
 	switch {
+	case errors.Is(err, errNoRoom):
+		return nil, nil, fmt.Errorf("%w: there is no room for another mesh beside the present one (budget in the mesh settings)", ErrOverBudget)
 	case errors.Is(err, query.ErrFull):
 		return nil, nil, fmt.Errorf("%w: the configurations of all proxies take %d results, at most %d are kept", ErrOverBudget, c.quota.Used(), c.quota.Most())
 	case errors.Is(err, query.ErrDear):
@@ -161,6 +187,7 @@ func (c *Compiler) Release(key string, wanted func() bool) {
 		c.model.configs.Drop(key)
 		c.model.forget(key)
 	})
+	c.hold()
 }
 
 // Concerned returns the keys of the views whose configuration or problems may have

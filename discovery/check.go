@@ -231,7 +231,7 @@ func (c *checker) begin() bool {
 	if !synced {
 		return false
 	}
-	c.compiler, c.revision, c.laid = c.newCompiler(), revision, map[schema.Key]*schema.Object{}
+	c.compiler, c.revision, c.laid = c.newBeside(), revision, map[schema.Key]*schema.Object{}
 	c.at = mesh.NewSnapshot(revision, c.opts.Settings, objs).WithFiles(c.opts.Files.Secrets())
 	c.compiler.Advance(c.at)
 	c.compiler.ProblemsOf(nil)

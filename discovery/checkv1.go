@@ -26,11 +26,11 @@ func (c *checker) lostInV1(objects map[diag.Ref]bool) diag.List {
 	found, views := map[diag.Problem]bool{}, map[string]bool{}
 	for _, one := range c.lost {
 		v := one.of.ViewIn(c.at)
-		views[v.Key()] = true
 		config, _, err := c.compiler.ProxyWithin(context.Background(), v)
 		if err != nil {
-			continue // There is no room to find it out.
+			continue // There is no room to find it out, or to keep what was found.
 		}
+		views[v.Key()] = true
 		one.Advance(config, one.of.Proxy.IP)
 		for _, p := range one.List(func(of diag.Ref) bool { return objects[of] }) {
 			found[p] = true

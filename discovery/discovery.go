@@ -119,8 +119,9 @@ type Publisher struct {
 
 	previewing  sync.Mutex // held while a preview is made
 	checks      *checker
-	newCompiler func() compiler
-	results     *compile.Quota // of all compilers
+	newCompiler func() compiler // of what is published
+	newBeside   func() compiler // of another mesh, beside what is published
+	results     *compile.Quota  // of all compilers
 	compiler    compiler
 	questions   sync.Mutex // see asking
 	// turn is taken before encoder.Advancing is locked. It is given in the order in which
@@ -134,6 +135,7 @@ func New(opts Options) *Publisher {
 	p := &Publisher{opts: opts.withDefaults(), made: time.Now(), turn: semaphore.NewWeighted(1)}
 	p.results = compile.NewQuota(p.opts.MaxResults)
 	p.newCompiler = func() compiler { return compile.NewCompilerWithin(p.results) }
+	p.newBeside = func() compiler { return compile.NewCompilerBeside(p.results) }
 	p.compiler = p.newCompiler()
 	p.fleet = fleet.New(fleet.Options{
 		MaxProxies: p.opts.MaxProxies, MaxViews: p.opts.MaxViews, ProxyIdle: p.opts.ProxyIdle,
@@ -143,7 +145,7 @@ func New(opts Options) *Publisher {
 	p.past = history.New(history.Options{
 		Since:    func(revision int64) ([]schema.Change, int64, bool) { return p.opts.Source.Since(revision) },
 		Settings: p.opts.PastSettings, MaxViews: p.opts.MaxViews, Encoder: p.encoder,
-		NewCompiler: func() history.Compiler { return p.newCompiler() },
+		NewCompiler: func() history.Compiler { return p.newBeside() },
 	})
 	p.streams = &stream.Shared{Encoder: p.encoder, Contents: xds.NewContents(), Convergence: &p.convergence, Revision: p.Revision}
 	p.checks = newChecker(p)

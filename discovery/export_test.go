@@ -24,6 +24,7 @@ type Compiler = compiler
 func NewWith(opts Options, wrap func(Compiler) Compiler) *Publisher {
 	s := New(opts)
 	s.newCompiler = func() compiler { return wrap(compile.NewCompilerWithin(s.results)) }
+	s.newBeside = func() compiler { return wrap(compile.NewCompilerBeside(s.results)) }
 	s.compiler = s.newCompiler()
 	return s
 }

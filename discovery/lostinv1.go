@@ -30,7 +30,7 @@ func (p *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, 
 	err = p.recoverPanic("lost in v1", func() (err error) {
 		var proxies []*fleet.Client
 		proxies, leftOut = p.proxiesToCome(g.Mesh)
-		c := p.newCompiler()
+		c := p.newBeside()
 		defer c.Close()
 		c.Advance(g.Mesh)
 		lost, err = lostInV1(ctx, c, g.Mesh, proxies)

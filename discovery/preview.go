@@ -141,7 +141,7 @@ func (p *preview) make(ctx context.Context) error {
 		// The same at both times: what one of them does not look at it would seem to lack.
 		p.proxiesInV1, p.notLookedAtInV1 = p.proxiesToCome(p.after, p.before)
 	}
-	c := p.newCompiler()
+	c := p.newBeside()
 	defer c.Close()
 	c.Advance(p.before)
 	var err error

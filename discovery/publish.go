@@ -48,6 +48,7 @@ func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *
 	if err != nil {
 		return nil, err
 	}
+	p.makeRoomForPresent()
 	done := &publication{Publisher: p, ctx: ctx, next: next, rollout: ro, large: large, kept: map[string]bool{}}
 	done.renewAll()
 	for _, entry := range p.fleet.StreamedFrom(moved) {
@@ -81,6 +82,15 @@ func (p *Publisher) advance(next *compiled.Generation) (moved map[*compiled.View
 	}
 	p.fleet.MoveToNext(before, next)
 	return p.restream(before, next), nil
+}
+
+// makeRoomForPresent drops the past if the mesh has grown and needs its room. Proxies that
+// may be at a view of the past are then as they are where nothing of the past is known.
+func (p *Publisher) makeRoomForPresent() {
+	if p.results.Short() {
+		p.past.MakeRoom()
+		p.fleet.ForgetPast()
+	}
 }
 
 // resume goes on with a new compiler where the old one has failed half way.

@@ -230,5 +230,14 @@ func (l *Ledger) decided(key schema.Key) Excess {
 	return Excess{}
 }
 
+// Parts returns the parts of all objects that are not withheld, as of the last Settle.
+func (l *Ledger) Parts() int {
+	parts := l.sum
+	for key := range l.over {
+		parts -= l.counted(l.costs[key])
+	}
+	return parts
+}
+
 // Excess returns why an object is withheld as of the last Settle.
 func (l *Ledger) Excess(key schema.Key) Excess { return l.withheld[key] }

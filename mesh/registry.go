@@ -78,6 +78,7 @@ func (r *registry) update(last *Registry, entries, workloads []schema.Change) *R
 	next := last.with(r.link(t))
 	next.Problems = replacedProblems(last.Problems, r.newProblems(t))
 	next.ClosedPorts = r.withheld.ports
+	next.Parts = r.withheld.whole.Parts() + r.withheld.bare.Parts()
 	next.by, r.at = r, next
 	return next
 }

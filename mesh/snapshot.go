@@ -38,6 +38,8 @@ type Registry struct {
 
 	// ClosedPorts is the same value as long as it does not change.
 	ClosedPorts *ClosedPorts
+	// Parts is what the ServiceEntries multiply to, without what is withheld.
+	Parts int
 
 	byHost table[[]*Service]
 	byKey  table[*Service] // by KeyHost

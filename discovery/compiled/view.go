@@ -22,6 +22,10 @@ type View struct {
 	Key      string // of its mesh.View
 	Config   *ir.Config
 
+	// Past is the compiler of a view of the past. It stays in memory with the view, so the
+	// room that the view takes stays counted. Nil for a view that was published here.
+	Past any
+
 	Until atomic.Int64 // revision of the view that took its place, 0 while none did
 
 	from           cached.Brief[map[diag.Ref]struct{}] // objects

@@ -2,8 +2,8 @@ package history
 
 import (
 	"context"
-	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -38,7 +38,8 @@ type Options struct {
 	// Since returns what has changed since a revision, and false when that is not known.
 	Since func(revision int64) (changes []schema.Change, present int64, ok bool)
 	// Settings are those of before the start.
-	Settings    []*mesh.Settings
+	Settings []*mesh.Settings
+	// NewCompiler returns a compiler for one state. It may have room for no view.
 	NewCompiler func() Compiler
 	Encoder     *compiled.Encoder
 	// MaxViews bounds the views kept of each state.
@@ -50,28 +51,18 @@ type Compiler interface {
 	Advance(next *mesh.Snapshot)
 	ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error)
 	Release(key string, wanted func() bool)
+	Close()
 }
 
 // New returns a ViewHistory without any state.
 func New(opts Options) *ViewHistory { return &ViewHistory{Options: opts} }
 
-// epoch is a state of the past.
+// epoch is when a state of the past was in force.
 type epoch struct {
-	state  func() *pastSnapshot // made when somebody asks
-	serial int64                // of the generation that it was, before all for those of the start
+	state  *pastState
+	serial int64 // of the generation that it was, before all for those of the start
 	lasted time.Duration
 	ended  time.Time
-}
-
-// pastSnapshot is one state of the past, with the views that were asked for. It is
-// compiled apart from what holds now.
-type pastSnapshot struct {
-	*compiled.Generation
-	past     *ViewHistory
-	compiler Compiler
-
-	mu    sync.Mutex
-	views map[string]*compiled.View
 }
 
 const (
@@ -166,7 +157,7 @@ func with(all []*schema.Object, instead map[schema.Key]*schema.Object) []*schema
 }
 
 func (p *ViewHistory) epochOf(snapshot func() *mesh.Snapshot) *epoch {
-	return &epoch{state: sync.OnceValue(func() *pastSnapshot { return p.compile(snapshot) }), serial: -1}
+	return &epoch{state: &pastState{past: p, snapshot: snapshot}, serial: -1}
 }
 
 // End takes a generation that is in force no more, as the next one is.
@@ -208,32 +199,20 @@ func (p *ViewHistory) forget() {
 	}
 }
 
-// compile is nil where there is a mistake of ours.
-func (p *ViewHistory) compile(snapshot func() *mesh.Snapshot) (f *pastSnapshot) {
-	_ = p.Encoder.Contain("mesh of the past", func() error {
-		g := compiled.NewGeneration(p.Encoder, snapshot(), nil)
-		compiler := p.NewCompiler()
-		compiler.Advance(g.Mesh)
-		f = &pastSnapshot{Generation: g, past: p, compiler: compiler, views: map[string]*compiled.View{}}
-		return nil
-	})
-	return f
-}
-
 // ViewsOf are the views of the past that the proxy may be at, oldest first: those
 // with clusters that its next view has not, back to the one that it is known to be at,
 // if there is one. The entry of the proxy
 // itself keeps the view that was in force when the entry was made.
+// A state for which there is no room is left out, as if it had never been in force.
 func (p *ViewHistory) ViewsOf(proxy mesh.Proxy, next *compiled.View, born int64, is func(*compiled.View) bool) []*compiled.View {
 	var out []*compiled.View
-	var seen []*pastSnapshot
+	var seen []*pastState
 	for _, e := range slices.Backward(p.before(born)) {
-		f := e.state()
-		if f == nil || slices.Contains(seen, f) {
+		if slices.Contains(seen, e.state) {
 			continue
 		}
-		seen = append(seen, f)
-		v, err := f.viewOf(proxy)
+		seen = append(seen, e.state)
+		v, err := e.state.viewOf(proxy)
 		if err != nil {
 			continue
 		}
@@ -256,31 +235,10 @@ func (p *ViewHistory) before(serial int64) []*epoch {
 	return slices.DeleteFunc(all, func(e *epoch) bool { return e.serial >= serial })
 }
 
-// viewOf is shared by all with the same key. Of those it keeps no more than
-// there may be views now.
-func (f *pastSnapshot) viewOf(proxy mesh.Proxy) (v *compiled.View, err error) {
-	mv := f.Mesh.View(proxy)
-	key := mv.Key()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if v := f.views[key]; v != nil {
-		return v, nil
+// MakeRoom drops what has been compiled of the past. It is compiled anew when somebody
+// asks for it and there is room.
+func (p *ViewHistory) MakeRoom() {
+	for _, e := range p.before(math.MaxInt64) {
+		e.state.drop()
 	}
-	err = f.past.Encoder.Contain("compile", func() error {
-		config, _, err := f.compiler.ProxyWithin(context.Background(), mv)
-		if err != nil {
-			return err
-		}
-		v = compiled.NewView(f.Generation, key, config)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("compile the past: %w", err)
-	}
-	if len(f.views) >= f.past.MaxViews {
-		f.compiler.Release(key, func() bool { return false })
-		return v, nil
-	}
-	f.views[key] = v
-	return v, nil
 }

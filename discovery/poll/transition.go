@@ -385,6 +385,25 @@ func (t *Transition) waitsAtMost(target *compiled.View) time.Duration {
 	return max(t.openBy(target), lostFor)
 }
 
+// ForgetPast lets go of the views of the past, as if none had been found when the proxy
+// came, unless a poll is being answered.
+func (t *Transition) ForgetPast() {
+	if !t.mu.TryLock() {
+		return
+	}
+	defer t.mu.Unlock()
+	isPast := func(v *compiled.View) bool { return v.Past != nil }
+	t.held = slices.DeleteFunc(t.held, isPast)
+	for _, s := range t.routed {
+		if s.acked != nil && isPast(s.acked) {
+			s.acked = nil
+		}
+		if s.sent != nil && isPast(s.sent) {
+			s.sent = nil
+		}
+	}
+}
+
 // release lets go of the views that nothing of the proxy is at any more, and
 // with them of the clusters that only they have.
 func (t *Transition) release(target *compiled.View, now time.Time) {

@@ -66,6 +66,22 @@ func TestHostileObjects(t *testing.T) {
 	found.report(t)
 }
 
+// fatal are seeds of servers that were killed before.
+var fatal = []uint64{
+	101448, // States of the past were compiled beside a mesh that used up its budget.
+}
+
+// TestFatalObjects: what once killed a server does so no more.
+func TestFatalObjects(t *testing.T) {
+	outside.Slow(t)
+	for _, seed := range fatal {
+		l := newLife(seed, perLife)
+		if complaints := l.run(t); len(complaints) > 0 {
+			t.Errorf("%s\n%s", l.again(), complaints)
+		}
+	}
+}
+
 // mostFailures is how many servers may fail before no more are judged.
 const mostFailures = 25
 

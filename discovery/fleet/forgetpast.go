@@ -1,0 +1,17 @@
+package fleet
+
+import (
+	"maps"
+	"slices"
+)
+
+// ForgetPast has proxies that poll let go of the views of the past that they may be at.
+// Those on streams do so soon after they have come.
+func (f *Fleet) ForgetPast() {
+	f.mu.RLock()
+	all := slices.Collect(maps.Values(f.clients))
+	f.mu.RUnlock()
+	for _, c := range all {
+		c.Transition.ForgetPast()
+	}
+}
