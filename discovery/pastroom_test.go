@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,6 +91,35 @@ func TestPastTakesRoomThatThePresentLeaves(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPastIsTriedAgain: a state of the past for which there was no room is compiled soon
+// after there is some.
+func TestPastIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tight := settings()
+		tight.Budget = mesh.Budget{Object: tightBudget, Mesh: tightBudget}
+		web, large := service(t, "web.example", "10.1.0.1"), weighty(t, "many", 20)
+		src := newObjects(append(large, web, toVersion(t, "v1"))...)
+		before := v3(t, follow(t, src, discovery.Options{Settings: tight}), discovery.ClusterType, nodeA)
+		src.set(append(large, web, toVersion(t, "v2"))...)
+		s := follow(t, src, discovery.Options{Settings: tight})
+		knows := func(name string) bool {
+			a, err := s.V3(discovery.ClusterType, mesh.Node{ID: strings.Replace(nodeA, "~a.", "~"+name+".", 1)}, before.Version, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.Contains(resourceNames(t, a), clusterOf("v1"))
+		}
+		if knows("b") {
+			t.Fatal("there is no room, and the past is known")
+		}
+		src.set(web, toVersion(t, "v2"))
+		time.Sleep(11 * time.Second)
+		if !knows("c") {
+			t.Error("there is room, and the past is not known")
+		}
+	})
 }
 
 // TestQuestionsTakeRoomThatThePresentLeaves: what is compiled to answer a question needs
