@@ -212,8 +212,10 @@ func (s *server) over() bool {
 // mostAgain bounds how often a request is sent again that was answered at once.
 const mostAgain = 300
 
+// finalWrite is false for answers that say to try again, and for a timeout by the
+// server's own clock.
 func finalWrite(code int) bool {
-	return code != http.StatusTooManyRequests && code != http.StatusServiceUnavailable
+	return code != http.StatusTooManyRequests && code != http.StatusServiceUnavailable && code != http.StatusGatewayTimeout
 }
 
 func pathOf(o object) string {
