@@ -26,15 +26,21 @@ func NewCommand(s *cli.Session) *cobra.Command {
 		Short: "Make stored objects equal to those in files",
 		Long: `Make the stored objects equal to those of files, folders, URLs or standard input:
 create objects that are missing, and replace objects that differ. Fields and labels
-that are not in the file are removed from a replaced object. A file with a
-metadata.resourceVersion replaces only that version.
+that are not in the file are removed from a replaced object, except for its owner. A
+file with a metadata.resourceVersion replaces only that version.
 
---atomic does everything in one transaction: proxies see all changes at once, and if
-one object cannot be applied, nothing is changed. --owner implies --atomic, and adds
-a label with the owner to the objects. --prune then also deletes, in the same
-transaction, objects that were applied with that owner before and are no longer in
-the files. An owner's name is valid for all namespaces, or for one with -n. Objects
-of other owners are never changed.
+--atomic makes all changes in one transaction: proxies see them at once. If one object
+cannot be applied, or there are more changes than the server takes in a transaction,
+nothing is changed.
+
+--owner adds a label with the owner to the objects. --prune then also deletes objects
+that were applied with that owner before and are no longer in the files. An owner's
+name is valid for all namespaces, or for one with -n. Objects of other owners are not
+changed, unless --take-ownership says so. The changes are made in one transaction if
+the server takes them in one, and otherwise in several: objects are written before
+those that refer to them, and deleted last, in the opposite order. Objects that are
+already as in the files do not count. If one transaction fails, those before it stay;
+run the same command again for the rest.
 
 With -l, --prune considers only objects with these labels, in the namespaces of the
 objects in the files, or in that of -n. With --owner they must belong to the owner,
@@ -44,8 +50,10 @@ the files: an object in them without these labels is an error.`,
 		Example: `  # Bring the server to the state of a folder
   istioctl apply -R -f rules/
 
-  # In one transaction; and what has left the folder goes
+  # In one transaction, or not at all
   istioctl apply --atomic -f rules/
+
+  # Objects that have left the folder are deleted
   istioctl apply --prune --owner shop -R -f rules/ --dry-run=server
   istioctl apply --prune --owner shop -R -f rules/
 
@@ -84,7 +92,11 @@ func applyOnce(ctx context.Context, c Texts, m manifest.Manifest) (*schema.Objec
 	if err != nil {
 		return nil, writes.Failed, err
 	}
-	o, err := c.UpdateText(ctx, m.Text())
+	next, err := keepOwner(m, before)
+	if err != nil {
+		return nil, writes.Failed, err
+	}
+	o, err := c.UpdateText(ctx, next.Text())
 	if err == nil && bytes.Equal(o.JSON(), before.JSON()) {
 		return o, writes.Unchanged, nil
 	}

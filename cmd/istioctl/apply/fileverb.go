@@ -24,7 +24,7 @@ type Options struct {
 	files manifest.Files
 	wait  bool // until the proxies run it
 
-	atomic atomicFlags
+	set SetFlags
 }
 
 func (f *Options) add(cmd *cobra.Command, formats []string) {
@@ -46,21 +46,25 @@ type fileVerb struct {
 
 func (v fileVerb) run(ctx context.Context, s *cli.Session, flags Options) error {
 	preconditions := v.preconditions
-	if flags.atomic.given() {
-		preconditions = flags.atomic.preconditions()
+	if flags.set.Given() {
+		preconditions = flags.set.Preconditions("apply")
 	}
 	list, err := manifest.Read(ctx, s, flags.files, preconditions...)
 	if err != nil {
 		return err
 	}
-	warnings := HoldWarnings(s, len(list) > 1 && !flags.atomic.given(), func(as client.Options) (Transactor, error) { return flags.Connect(as) })
+	warnings := HoldWarnings(s, len(list) > 1, func(as client.Options) (Judges, error) { return flags.Connect(as) })
 	c, err := flags.Connect(flags.Client(warnings.Tell))
 	if err != nil {
 		return err
 	}
 	manifest.ReferencedFirst(list)
-	err = v.each(ctx, s, c, flags, list)
-	warnings.Judge(ctx, list)
+	together, err := v.each(ctx, s, c, flags, list)
+	if together {
+		warnings.Release()
+	} else {
+		warnings.Judge(ctx, list)
+	}
 	if err != nil || !flags.wait {
 		return err
 	}
@@ -77,11 +81,13 @@ func keysOf(list []manifest.Manifest) (keys []schema.Key) {
 	return keys
 }
 
-// each handles the objects one after the other, or all at once.
-func (v fileVerb) each(ctx context.Context, s *cli.Session, c Writer, flags Options, list []manifest.Manifest) error {
-	if flags.atomic.given() {
-		t := atomicApply{s, c, flags.atomic, list}
-		return t.apply(ctx, flags)
+// each handles the objects one after the other, or as a set, and reports whether they
+// were sent together.
+func (v fileVerb) each(ctx context.Context, s *cli.Session, c Writer, flags Options, list []manifest.Manifest) (together bool, err error) {
+	if flags.set.Given() {
+		t := newSet(s, c, flags.set, list)
+		err := t.apply(ctx, flags)
+		return t.transactions <= 1, err
 	}
 	var steps []writes.Step
 	for _, m := range list {
@@ -90,7 +96,7 @@ func (v fileVerb) each(ctx context.Context, s *cli.Session, c Writer, flags Opti
 			Do: func(ctx context.Context) (*schema.Object, writes.Outcome, error) { return v.do(ctx, c, m) },
 		})
 	}
-	return writes.Perform(ctx, s, flags.Options, steps)
+	return false, writes.Perform(ctx, s, flags.Options, steps)
 }
 
 func (v fileVerb) command(s *cli.Session, cmd *cobra.Command) *cobra.Command {
@@ -100,8 +106,11 @@ func (v fileVerb) command(s *cli.Session, cmd *cobra.Command) *cobra.Command {
 		if err := errors.Join(flags.files.Required(), printer.Check(flags.Output, printer.WriteFormats)); err != nil {
 			return err
 		}
-		if err := flags.atomic.check(flags.DryRun); err != nil {
+		if err := flags.set.Check(); err != nil {
 			return err
+		}
+		if flags.set.prune && flags.DryRun == writes.DryRunClient {
+			return cli.Usagef("--prune --dry-run=client: only the server knows what would be deleted; use --dry-run=server")
 		}
 		if flags.wait && flags.DryRun != writes.DryRunNone {
 			return cli.Usagef("--wait and --dry-run=%s: nothing is stored that proxies could run", flags.DryRun)
@@ -110,7 +119,8 @@ func (v fileVerb) command(s *cli.Session, cmd *cobra.Command) *cobra.Command {
 	}
 	flags.add(cmd, printer.WriteFormats)
 	if v.applies {
-		flags.atomic.add(cmd)
+		cmd.Flags().BoolVar(&flags.set.atomic, "atomic", false, "make all changes in one transaction, or none of them")
+		flags.set.Add(cmd)
 		cmd.Flags().BoolVar(&flags.wait, "wait", false, "wait until the proxies run the objects, for a minute or --timeout; see 'istioctl wait'")
 	}
 	return cmd

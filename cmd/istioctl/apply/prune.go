@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -15,7 +12,6 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/store"
 )
 
 // pruneSelector selects by labels the objects that a prune may delete, nil for all.
@@ -66,32 +62,8 @@ func (p *pruneSelector) unselected(list []manifest.Manifest) diag.List {
 	return out
 }
 
-// prunes reports whether a stored object is deleted if it is not in the files. It never
-// is if it has a different owner. Without --owner, any owner is a different one.
-func (t *atomicApply) prunes(o *schema.Object, namespaces map[string]bool) bool {
-	return o.Meta.Labels[ownerLabel] == t.owner && t.selector.matches(o) &&
-		(t.owner != "" || namespaces[o.Meta.Namespace]) && o.Meta.DeletionTimestamp == nil
-}
-
-// pruned returns deletes of the objects that are no longer in the files. Each of them
-// requires that the object has not changed since it was read.
-func (t *atomicApply) pruned(stored map[schema.Key]*schema.Object) (out []operation) {
-	wanted, namespaces := map[schema.Key]bool{}, map[string]bool{}
-	for _, m := range t.list {
-		wanted[m.Key()], namespaces[m.Meta.Namespace] = true, true
-	}
-	byName := func(a, b schema.Key) int { return strings.Compare(a.String(), b.String()) }
-	for _, key := range slices.SortedFunc(maps.Keys(stored), byName) {
-		if o := stored[key]; !wanted[key] && t.prunes(o, namespaces) {
-			pre := store.Preconditions{UID: string(o.Meta.UID), ResourceVersion: o.Meta.ResourceVersion}
-			out = append(out, operation{Op: store.Op{Verb: store.OpDelete, Key: key, Pre: pre}, before: o, object: o})
-		}
-	}
-	return out
-}
-
 // candidates returns the stored objects among which to prune.
-func (t *atomicApply) candidates(ctx context.Context) (*client.ListWithStatus, error) {
+func (t *set) candidates(ctx context.Context) (*client.ListWithStatus, error) {
 	what := client.Selection{Labels: "!" + ownerLabel}
 	if t.owner != "" {
 		what.Labels = ownerLabel + "=" + t.owner

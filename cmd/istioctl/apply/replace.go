@@ -37,7 +37,15 @@ version. If an object does not exist, that is an error.`,
 var replace = fileVerb{[]manifest.Precondition{manifest.Named("replace"), manifest.Repeated(diag.Warning)}, writes.Replaced, replaceOne, false}
 
 func replaceOne(ctx context.Context, c Texts, m manifest.Manifest) (*schema.Object, writes.Outcome, error) {
-	o, err := c.UpdateText(ctx, m.Text())
+	before, err := c.Get(ctx, m.Key(), store.ReadOptions{})
+	if err != nil {
+		return nil, writes.Failed, replaceHint(m, err)
+	}
+	next, err := keepOwner(m, before)
+	if err != nil {
+		return nil, writes.Failed, err
+	}
+	o, err := c.UpdateText(ctx, next.Text())
 	return o, writes.Replaced, replaceHint(m, err)
 }
 

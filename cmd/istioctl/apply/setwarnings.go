@@ -2,26 +2,43 @@ package apply
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/store"
 )
 
-// SetWarnings are the server's warnings about objects that are written one after the
-// other. A warning may be about a reference to an object that is written later, or that
-// a dry run does not store. So SetWarnings holds the warnings until all objects are
-// sent, and then asks for them again, about all objects together.
+// Judges tells what the server would say about objects that it gets together.
+type Judges interface {
+	Transactor
+	Analyst
+}
+
+// Analyst tells what is wrong with the objects of the server, and what would be.
+type Analyst interface {
+	Problems(ctx context.Context) (*client.Problems, error)
+	Preview(ctx context.Context, text []byte, namespace string) (*client.Preview, error)
+}
+
+// SetWarnings are the server's warnings about objects that are not written together. A
+// warning may be about a reference to an object that is written later, or that a dry run
+// does not store. So SetWarnings holds the warnings until all objects are sent, and then
+// asks for them again, about all objects together.
 type SetWarnings struct {
 	session *cli.Session
-	connect func(client.Options) (Transactor, error)
+	connect func(client.Options) (Judges, error)
 	hold    bool
 	held    []string
 }
 
 // HoldWarnings holds warnings, or prints each of them at once. With connect it asks for
 // them again.
-func HoldWarnings(s *cli.Session, hold bool, connect func(client.Options) (Transactor, error)) *SetWarnings {
+func HoldWarnings(s *cli.Session, hold bool, connect func(client.Options) (Judges, error)) *SetWarnings {
 	return &SetWarnings{session: s, hold: hold, connect: connect}
 }
 
@@ -42,10 +59,20 @@ func (w *SetWarnings) Judge(ctx context.Context, list []manifest.Manifest) {
 		return
 	}
 	texts, err := w.ofTogether(ctx, list)
+	if errors.Is(err, store.ErrTooLarge) {
+		texts, err = w.ofAnalysis(ctx, list)
+	}
 	if err != nil {
 		texts = w.held
 	}
 	for _, text := range texts {
+		w.session.WarnUnknown(text)
+	}
+}
+
+// Release prints the held warnings. They are about objects that were written together.
+func (w *SetWarnings) Release() {
+	for _, text := range w.held {
 		w.session.WarnUnknown(text)
 	}
 }
@@ -57,11 +84,54 @@ func (w *SetWarnings) ofTogether(ctx context.Context, list []manifest.Manifest) 
 	if err != nil {
 		return nil, err
 	}
-	t := atomicApply{Session: w.session, client: c, list: list}
-	steps, err := t.operations(ctx)
+	steps, err := newSet(w.session, c, SetFlags{}, list).plan(ctx)
 	if err != nil {
 		return nil, err
 	}
 	_, err = c.Txn(ctx, opsOf(steps))
 	return texts, err
+}
+
+// ofAnalysis returns the problems that the objects would have, and the held warnings
+// about other objects. The server compiles the whole mesh for it.
+func (w *SetWarnings) ofAnalysis(ctx context.Context, list []manifest.Manifest) ([]string, error) {
+	c, err := w.connect(client.Options{})
+	if err != nil {
+		return nil, err
+	}
+	found, err := problemsOf(ctx, w.session, c, list)
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	for _, p := range found {
+		texts = append(texts, cli.OneLine(p.Coded()))
+	}
+	return append(texts, slices.DeleteFunc(slices.Clone(w.held), func(text string) bool {
+		return slices.ContainsFunc(list, func(m manifest.Manifest) bool {
+			return strings.Contains(text, m.Key().Ref().String()+":")
+		})
+	})...), nil
+}
+
+// problemsOf returns the problems that objects would have if the server stored them, and
+// the new ones that they would cause in others.
+func problemsOf(ctx context.Context, s *cli.Session, c Analyst, list []manifest.Manifest) (diag.List, error) {
+	now, err := c.Problems(ctx)
+	if err != nil {
+		return nil, err
+	}
+	would, err := c.Preview(ctx, manifest.Joined(list), s.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	ours, solved := map[diag.Ref]bool{}, map[diag.Problem]bool{}
+	for _, m := range list {
+		ours[m.Key().Ref()] = true
+	}
+	for _, p := range would.Solved {
+		solved[p] = true
+	}
+	remain := slices.DeleteFunc(now.Problems, func(p diag.Problem) bool { return !ours[p.Object] || solved[p] })
+	return append(remain, would.Problems...), nil
 }

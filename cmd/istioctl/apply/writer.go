@@ -27,7 +27,7 @@ type Transactor interface {
 // Writer takes objects in every way, and tells what becomes of them.
 type Writer interface {
 	Texts
-	Transactor
+	Judges
 	wait.Statuses
 	Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error)
 }

@@ -21,10 +21,9 @@ import (
 // States gives the states of objects and of proxies, as they are, were and would be.
 type States interface {
 	apply.Texts
-	apply.Transactor
+	apply.Judges
 	past.Clock
 	past.Historian
-	Preview(ctx context.Context, text []byte, namespace string) (*client.Preview, error)
 }
 
 // Options are what the flags of diff say.
@@ -33,6 +32,7 @@ type Options struct {
 	Connect func(client.Options) (States, error)
 
 	files   manifest.Files
+	set     apply.SetFlags
 	past    pastFlags
 	proxies bool
 }
@@ -44,7 +44,9 @@ func NewCommand(s *cli.Session) *cobra.Command {
 		Use:   "diff (-f FILE | (KIND NAME | KIND/NAME) --revision REVISION [--to REVISION])",
 		Short: "Show the changes that an apply would make, or past changes",
 		Long: `Show the changes that 'istioctl apply' would make, as a unified diff. The server checks
-each object and returns what it would store. It stores nothing.
+each object and returns what it would store. It stores nothing. With the flags of
+'istioctl apply' (--owner, --prune and so on) it shows what that apply would change,
+owner labels and deleted objects included.
 
 --proxies shows the changes in the configuration of proxies instead. The server
 compiles all objects, with those of the files in place of the stored ones. Each
@@ -61,6 +63,9 @@ if the comparison was not possible.`,
 		Example: `  # What would this folder change?
   istioctl diff -R -f rules/
 
+  # What would an apply of all that an owner has change, deletions included?
+  istioctl diff --prune --owner shop -R -f rules/
+
   # And what would proxies be told?
   istioctl diff --proxies -f reviews-v2.yaml
 
@@ -71,6 +76,7 @@ if the comparison was not possible.`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return flags.Run(cmd.Context(), s, args) }
 	flags.files.Add(cmd)
+	flags.set.Add(cmd)
 	flags.past.add(cmd)
 	cmd.Flags().BoolVar(&flags.proxies, "proxies", false, "show the changes in the configuration of proxies")
 	return cmd
@@ -87,6 +93,12 @@ func (o Options) Run(ctx context.Context, s *cli.Session, args []string) error {
 	}
 	if err := o.files.Required(); err != nil {
 		return err
+	}
+	if err := o.set.Check(); err != nil {
+		return err
+	}
+	if o.proxies && o.set.Given() {
+		return cli.Usagef("--proxies compares with the objects of the files alone: leave --owner, --prune and -l out")
 	}
 	if o.proxies {
 		return compared(o.diffProxies(ctx, s))
@@ -113,15 +125,40 @@ const (
 
 // diffObjects compares the stored objects with those that an apply would store.
 func (o Options) diffObjects(ctx context.Context, s *cli.Session) (differs bool, err error) {
-	list, err := manifest.Read(ctx, s, o.files, manifest.Named("diff"), manifest.Repeated(diag.Warning))
+	preconditions := []manifest.Precondition{manifest.Named("diff"), manifest.Repeated(diag.Warning)}
+	if o.set.Given() {
+		preconditions = o.set.Preconditions("diff")
+	}
+	list, err := manifest.Read(ctx, s, o.files, preconditions...)
 	if err != nil {
 		return false, err
 	}
-	warnings := apply.HoldWarnings(s, len(list) > 1, func(as client.Options) (apply.Transactor, error) { return o.Connect(as) })
+	warnings := apply.HoldWarnings(s, len(list) > 1, func(as client.Options) (apply.Judges, error) { return o.Connect(as) })
 	c, err := o.Connect(client.Options{Warn: warnings.Tell, DryRun: true})
 	if err != nil {
 		return false, err
 	}
+	manifest.ReferencedFirst(list)
+	if !o.set.Given() {
+		differs, err = diffEach(ctx, s, c, list)
+		warnings.Judge(ctx, list)
+		return differs, err
+	}
+	changes, together, err := apply.Foresee(ctx, s, c, o.set, list)
+	if together {
+		warnings.Release()
+	} else {
+		warnings.Judge(ctx, list)
+	}
+	if err != nil {
+		return false, err
+	}
+	return showForeseen(s, changes)
+}
+
+// diffEach compares objects one by one. A failure does not stop the next one, unless the
+// server cannot be reached.
+func diffEach(ctx context.Context, s *cli.Session, c apply.Texts, list []manifest.Manifest) (differs bool, err error) {
 	var failures []error
 	for _, m := range list {
 		different, err := diffObject(ctx, s, c, m)
@@ -133,7 +170,6 @@ func (o Options) diffObjects(ctx context.Context, s *cli.Session) (differs bool,
 			break
 		}
 	}
-	warnings.Judge(ctx, list)
 	return differs, errors.Join(failures...)
 }
 
@@ -146,13 +182,26 @@ func diffObject(ctx context.Context, s *cli.Session, c apply.Texts, m manifest.M
 	if err != nil {
 		return false, err
 	}
-	old, err := comparable(before)
-	if err != nil {
-		return false, err
+	return showForeseen(s, []apply.Foreseen{{Key: m.Key(), Before: before, After: after, Origin: m.Place().File}})
+}
+
+// showForeseen prints the differences that an apply would make.
+func showForeseen(s *cli.Session, changes []apply.Foreseen) (differs bool, err error) {
+	for _, change := range changes {
+		old, err := comparable(change.Before)
+		if err != nil {
+			return differs, err
+		}
+		next, err := comparable(change.After)
+		if err != nil {
+			return differs, err
+		}
+		name := change.Key.Ref().String()
+		different, err := showDiff(s, name+" (stored)", old, name+" ("+change.Origin+")", next)
+		if err != nil {
+			return differs, err
+		}
+		differs = differs || different
 	}
-	next, err := comparable(after)
-	if err != nil {
-		return false, err
-	}
-	return showDiff(s, m.Key().Ref().String()+" (stored)", old, m.Key().Ref().String()+" ("+m.Place().File+")", next)
+	return differs, nil
 }

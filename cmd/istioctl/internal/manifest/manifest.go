@@ -36,6 +36,10 @@ func (m Manifest) Text() client.Text {
 	return t
 }
 
+// As returns the manifest with another object in the place of its own. That object is
+// sent, and not the author's document.
+func (m Manifest) As(o *schema.Object) Manifest { return Manifest{Object: o, doc: m.doc} }
+
 // isWhole distinguishes a document with one object from a List of one.
 func isWhole(doc schema.Document, objects []*schema.Object) bool {
 	var head metav1.TypeMeta

@@ -16,7 +16,7 @@ const listFrom = 10
 
 // stored returns the stored objects that the files name and, to prune, those that the
 // files may no longer have.
-func (t *atomicApply) stored(ctx context.Context) (map[schema.Key]*schema.Object, error) {
+func (t *set) stored(ctx context.Context) (map[schema.Key]*schema.Object, error) {
 	found := map[schema.Key]*schema.Object{}
 	if t.prune {
 		list, err := t.candidates(ctx)
@@ -40,7 +40,7 @@ func (t *atomicApply) stored(ctx context.Context) (map[schema.Key]*schema.Object
 }
 
 // wanted returns the objects of the files that are not in found, by kind and namespace.
-func (t *atomicApply) wanted(found map[schema.Key]*schema.Object) map[store.Scope]map[schema.Key]bool {
+func (t *set) wanted(found map[schema.Key]*schema.Object) map[store.Scope]map[schema.Key]bool {
 	out := map[store.Scope]map[schema.Key]bool{}
 	for _, m := range t.list {
 		if found[m.Key()] != nil {
@@ -55,7 +55,7 @@ func (t *atomicApply) wanted(found map[schema.Key]*schema.Object) map[store.Scop
 	return out
 }
 
-func (t *atomicApply) readEach(ctx context.Context, _ store.Scope, wanted map[schema.Key]bool, found map[schema.Key]*schema.Object) error {
+func (t *set) readEach(ctx context.Context, _ store.Scope, wanted map[schema.Key]bool, found map[schema.Key]*schema.Object) error {
 	for key := range wanted {
 		o, err := t.client.Get(ctx, key, store.ReadOptions{})
 		switch {
@@ -68,7 +68,7 @@ func (t *atomicApply) readEach(ctx context.Context, _ store.Scope, wanted map[sc
 	return nil
 }
 
-func (t *atomicApply) readAll(ctx context.Context, scope store.Scope, wanted map[schema.Key]bool, found map[schema.Key]*schema.Object) error {
+func (t *set) readAll(ctx context.Context, scope store.Scope, wanted map[schema.Key]bool, found map[schema.Key]*schema.Object) error {
 	list, err := cli.List(ctx, t.Session, t.client, client.InScope(scope), cli.PageSize)
 	if err != nil {
 		return err
