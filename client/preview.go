@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // Preview is the change that some objects would make to the configuration of connected
@@ -47,6 +49,19 @@ type ResourceChange struct {
 // those without a namespace get the given one. Nothing is stored.
 func (c *Client) Preview(ctx context.Context, text []byte, namespace string) (*Preview, error) {
 	return c.preview(ctx, text, namespace, url.Values{})
+}
+
+// PreviewWithout is Preview without some stored objects, as if they were deleted. The text
+// must not have them.
+func (c *Client) PreviewWithout(ctx context.Context, text []byte, namespace string, without []schema.Key) (*Preview, error) {
+	if len(without) == 0 {
+		return c.Preview(ctx, text, namespace)
+	}
+	refs := make([]string, len(without))
+	for i, key := range without {
+		refs[i] = key.Kind + "/" + key.Namespace + "/" + key.Name
+	}
+	return c.preview(ctx, text, namespace, url.Values{"without": {strings.Join(refs, ",")}})
 }
 
 // PreviewInV1 is Preview whose problems include what Envoys of the v1 API would lose,

@@ -63,20 +63,20 @@ type ResourceChange struct {
 	Nodes   []string `json:"nodes"`
 }
 
-// Preview compiles what is published with some objects in place of those stored,
-// and compares. Nothing is published, and no proxy waits for it.
+// Preview compiles what is published with some objects in place of those stored, and
+// without others, and compares. Nothing is published, and no proxy waits for it.
 // The error is ErrBusy, ErrNotReady, ErrOverBudget or that of ctx.
-func (p *Publisher) Preview(ctx context.Context, objects []*schema.Object) (*Preview, error) {
-	return p.preview(ctx, objects, false)
+func (p *Publisher) Preview(ctx context.Context, objects []*schema.Object, without ...schema.Key) (*Preview, error) {
+	return p.preview(ctx, objects, without, false)
 }
 
 // PreviewInV1 is a Preview whose problems are also what Envoys of the v1 API would lose,
 // in the sense of LostInV1.
-func (p *Publisher) PreviewInV1(ctx context.Context, objects []*schema.Object) (*Preview, error) {
-	return p.preview(ctx, objects, true)
+func (p *Publisher) PreviewInV1(ctx context.Context, objects []*schema.Object, without ...schema.Key) (*Preview, error) {
+	return p.preview(ctx, objects, without, true)
 }
 
-func (p *Publisher) preview(ctx context.Context, objects []*schema.Object, inV1 bool) (*Preview, error) {
+func (p *Publisher) preview(ctx context.Context, objects []*schema.Object, without []schema.Key, inV1 bool) (*Preview, error) {
 	g, err := p.published()
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (p *Publisher) preview(ctx context.Context, objects []*schema.Object, inV1 
 		// A snapshot of its own: that which is published is to be followed by others.
 		before: mesh.NewSnapshot(g.Mesh.Revision, g.Mesh.Settings, compiled.ObjectsOf(g.Mesh)).WithFiles(g.Mesh.Files),
 	}
-	out.after = out.before.Next(g.Mesh.Revision, changesBy(g.Mesh, objects))
+	out.after = out.before.Next(g.Mesh.Revision, changesBy(g.Mesh, objects, without))
 	out.otherServices = len(out.after.ServicesSince(out.before)) > 0
 	err = p.recoverPanic("preview", func() error { return out.make(ctx) })
 	if err != nil {
@@ -99,11 +99,16 @@ func (p *Publisher) preview(ctx context.Context, objects []*schema.Object, inV1 
 	return out.result(), nil
 }
 
-// changesBy puts objects in the place of those of a snapshot.
-func changesBy(s *mesh.Snapshot, objects []*schema.Object) []schema.Change {
+// changesBy puts objects in the place of those of a snapshot, and removes others.
+func changesBy(s *mesh.Snapshot, objects []*schema.Object, without []schema.Key) []schema.Change {
 	var changes []schema.Change
 	for _, o := range objects {
 		changes = append(changes, schema.Change{Before: s.Object(o.Key()), After: o})
+	}
+	for _, key := range without {
+		if o := s.Object(key); o != nil {
+			changes = append(changes, schema.Change{Before: o})
+		}
 	}
 	return changes
 }

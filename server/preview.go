@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +26,7 @@ const previewPath = "/apis/" + registryVersion + "/preview"
 // newest is the AtLeast of a read that needs everything written before it.
 const newest = 0
 
-var previewParams = params("namespace", "local", "api")
+var previewParams = params("namespace", "local", "api", "without")
 
 // previewTimeout is how long a request waits for another replica, which compiles
 // the whole mesh for its answer.
@@ -36,7 +39,7 @@ type previewed struct {
 }
 
 // preview answers how the configuration of proxies would change if the objects of
-// the body replaced the stored ones. It covers the proxies connected to any
+// the body replaced the stored ones, and those of without were deleted. It covers the proxies connected to any
 // replica, or with local=true to this one. With api=v1 the problems include what
 // Envoys of that API would lose. It stores nothing.
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
@@ -59,6 +62,10 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	without, err := withoutParam(q)
+	if err != nil {
+		return err
+	}
 	body, media, err := readBody(r, objectTypes...)
 	if err != nil {
 		return err
@@ -70,6 +77,11 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	for _, o := range objects {
+		if slices.Contains(without, o.Key()) {
+			return wire.BadRequest("query parameter without: %s is in the body", o.Key())
+		}
+	}
 	if err := s.awaitPublished(r.Context(), newest); err != nil {
 		return err
 	}
@@ -77,7 +89,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if inV1 {
 		look = s.opts.Discovery.PreviewInV1
 	}
-	p, err := look(r.Context(), objects)
+	p, err := look(r.Context(), objects, without...)
 	if err != nil {
 		return notCompiled(err)
 	}
@@ -86,6 +98,21 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 		told.Missing = s.previewOfOthers(w, r, body, media, p)
 	}
 	return writeJSON(w, r, told)
+}
+
+// withoutParam reads the objects that a preview leaves out.
+func withoutParam(q url.Values) (keys []schema.Key, err error) {
+	if !q.Has("without") {
+		return nil, nil
+	}
+	for one := range strings.SplitSeq(q.Get("without"), ",") {
+		ref, err := refParam("without", one)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, schema.Key(ref))
+	}
+	return keys, nil
 }
 
 // notCompiled converts an error of a request that compiles the mesh aside.

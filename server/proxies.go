@@ -93,15 +93,21 @@ func objectParam(q url.Values) ([]diag.Ref, error) {
 	if !q.Has("object") {
 		return nil, nil
 	}
-	parts := strings.Split(q.Get("object"), "/")
+	ref, err := refParam("object", q.Get("object"))
+	return []diag.Ref{ref}, err
+}
+
+// refParam reads KIND/NAMESPACE/NAME.
+func refParam(param, text string) (diag.Ref, error) {
+	parts := strings.Split(text, "/")
 	if len(parts) != 3 {
-		return nil, wire.BadRequest("object: must be KIND/NAMESPACE/NAME, found %q", q.Get("object"))
+		return diag.Ref{}, wire.BadRequest("%s: must be KIND/NAMESPACE/NAME, found %q", param, text)
 	}
-	kind, err := kindNamed("object", parts[0])
+	kind, err := kindNamed(param, parts[0])
 	if err != nil {
-		return nil, err
+		return diag.Ref{}, err
 	}
-	return []diag.Ref{{Kind: kind.Kind, Namespace: parts[1], Name: parts[2]}}, nil
+	return diag.Ref{Kind: kind.Kind, Namespace: parts[1], Name: parts[2]}, nil
 }
 
 // proxiesOfOthers asks all other replicas at once.

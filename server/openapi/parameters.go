@@ -39,5 +39,6 @@ var parameters = map[string]struct{ kind, doc string }{
 	"transport":            {"string", "The transport whose encoding is shown: delta, ads, rest or grpc; by default the one that the proxy uses."},
 	"url":                  {"string", "The URL of the request to explain."},
 	"watch":                {"boolean", "Watch the objects instead of listing them."},
+	"without":              {"string", "The objects to leave out, KIND/NAMESPACE/NAME, separated by commas."},
 	"wholeRevisions":       {"boolean", "Begin a resumed watch with all changes of the revision at which it ended."},
 }

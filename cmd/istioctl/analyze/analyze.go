@@ -201,6 +201,9 @@ func (f *Options) analyzeOver(ctx context.Context, s *cli.Session) (*client.Prob
 		return nil, err
 	}
 	own = append(own, manifest.Repeated(diag.Error)(list)...)
+	if len(list) == 0 && len(own) == 0 {
+		return nil, f.Files.NoObjects()
+	}
 	c, err := f.Connect(s.Warn)
 	if err != nil {
 		return nil, err
@@ -209,7 +212,10 @@ func (f *Options) analyzeOver(ctx context.Context, s *cli.Session) (*client.Prob
 	if err != nil {
 		return nil, s.Fail(ctx, err)
 	}
-	would, err := f.preview(ctx, s, c, manifest.Joined(firstOfEach(list)))
+	would := &client.Preview{} // of no object, if the files have none that is valid
+	if len(list) > 0 {
+		would, err = f.preview(ctx, s, c, manifest.Joined(firstOfEach(list)))
+	}
 	if err != nil {
 		return nil, s.Fail(ctx, err)
 	}

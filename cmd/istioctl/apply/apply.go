@@ -46,7 +46,11 @@ With -l, --prune considers only objects with these labels, in the namespaces of 
 objects in the files, or in that of -n. With --owner they must belong to the owner,
 otherwise to none. Objects that only have the labels are deleted even if they were
 made by hand; --dry-run=server lists them. Unlike in kubectl, -l selects nothing from
-the files: an object in them without these labels is an error.`,
+the files: an object in them without these labels is an error.
+
+With --fail-on warning nothing is written if there is a warning about the files, or if
+the server would have one about their objects or, because of them, about others. It
+compiles the whole mesh to find out.`,
 		Example: `  # Bring the server to the state of a folder
   istioctl apply -R -f rules/
 
@@ -62,6 +66,9 @@ the files: an object in them without these labels is an error.`,
 
   # And wait until every proxy runs it, or one refuses it
   istioctl apply --wait -f rules/reviews.yaml
+
+  # In a pipeline that accepts no warnings
+  istioctl apply --fail-on warning -R -f rules/
 
   # Apply a file from the web
   istioctl apply -f https://example.com/reviews-v2.yaml`,

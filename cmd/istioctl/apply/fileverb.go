@@ -12,6 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/writes"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/wait"
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -24,7 +25,8 @@ type Options struct {
 	files manifest.Files
 	wait  bool // until the proxies run it
 
-	set SetFlags
+	set    SetFlags
+	failOn failOn
 }
 
 func (f *Options) add(cmd *cobra.Command, formats []string) {
@@ -49,16 +51,21 @@ func (v fileVerb) run(ctx context.Context, s *cli.Session, flags Options) error 
 	if flags.set.Given() {
 		preconditions = flags.set.Preconditions("apply")
 	}
-	list, err := manifest.Read(ctx, s, flags.files, preconditions...)
+	list, ofFiles, err := manifest.ReadWithWarnings(ctx, s, flags.files, preconditions...)
 	if err != nil {
 		return err
+	}
+	manifest.ReferencedFirst(list)
+	if flags.failOn == failOn(diag.Warning) {
+		if err := checkWarnings(ctx, s, flags, list, ofFiles); err != nil {
+			return err
+		}
 	}
 	warnings := HoldWarnings(s, len(list) > 1, func(as client.Options) (Judges, error) { return flags.Connect(as) })
 	c, err := flags.Connect(flags.Client(warnings.Tell))
 	if err != nil {
 		return err
 	}
-	manifest.ReferencedFirst(list)
 	together, err := v.each(ctx, s, c, flags, list)
 	if together {
 		warnings.Release()
@@ -106,7 +113,7 @@ func (v fileVerb) command(s *cli.Session, cmd *cobra.Command) *cobra.Command {
 		if err := errors.Join(flags.files.Required(), printer.Check(flags.Output, printer.WriteFormats)); err != nil {
 			return err
 		}
-		if err := flags.set.Check(); err != nil {
+		if err := errors.Join(flags.set.Check(), flags.failOn.check(flags.DryRun)); err != nil {
 			return err
 		}
 		if flags.set.prune && flags.DryRun == writes.DryRunClient {
@@ -121,6 +128,7 @@ func (v fileVerb) command(s *cli.Session, cmd *cobra.Command) *cobra.Command {
 	if v.applies {
 		cmd.Flags().BoolVar(&flags.set.atomic, "atomic", false, "make all changes in one transaction, or none of them")
 		flags.set.Add(cmd)
+		flags.failOn.add(cmd)
 		cmd.Flags().BoolVar(&flags.wait, "wait", false, "wait until the proxies run the objects, for a minute or --timeout; see 'istioctl wait'")
 	}
 	return cmd

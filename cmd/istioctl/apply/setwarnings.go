@@ -10,6 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -22,7 +23,7 @@ type Judges interface {
 // Analyst tells what is wrong with the objects of the server, and what would be.
 type Analyst interface {
 	Problems(ctx context.Context) (*client.Problems, error)
-	Preview(ctx context.Context, text []byte, namespace string) (*client.Preview, error)
+	PreviewWithout(ctx context.Context, text []byte, namespace string, without []schema.Key) (*client.Preview, error)
 }
 
 // SetWarnings are the server's warnings about objects that are not written together. A
@@ -99,7 +100,7 @@ func (w *SetWarnings) ofAnalysis(ctx context.Context, list []manifest.Manifest) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := problemsOf(ctx, w.session, c, list)
+	found, err := problemsOf(ctx, w.session, c, list, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -114,14 +115,14 @@ func (w *SetWarnings) ofAnalysis(ctx context.Context, list []manifest.Manifest) 
 	})...), nil
 }
 
-// problemsOf returns the problems that objects would have if the server stored them, and
-// the new ones that they would cause in others.
-func problemsOf(ctx context.Context, s *cli.Session, c Analyst, list []manifest.Manifest) (diag.List, error) {
+// problemsOf returns the problems that objects would have if the server stored them and
+// deleted others, and the new ones that this would cause in others.
+func problemsOf(ctx context.Context, s *cli.Session, c Analyst, list []manifest.Manifest, without []schema.Key) (diag.List, error) {
 	now, err := c.Problems(ctx)
 	if err != nil {
 		return nil, err
 	}
-	would, err := c.Preview(ctx, manifest.Joined(list), s.Namespace)
+	would, err := c.PreviewWithout(ctx, manifest.Joined(list), s.Namespace, without)
 	if err != nil {
 		return nil, err
 	}

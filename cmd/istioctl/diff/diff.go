@@ -24,6 +24,7 @@ type States interface {
 	apply.Judges
 	past.Clock
 	past.Historian
+	Preview(ctx context.Context, text []byte, namespace string) (*client.Preview, error)
 }
 
 // Options are what the flags of diff say.

@@ -49,25 +49,31 @@ func isWhole(doc schema.Document, objects []*schema.Object) bool {
 // Read reads and checks all files. If there are errors in any of them, it returns
 // them together, and nothing may be sent. It prints warnings.
 func Read(ctx context.Context, s *cli.Session, f Files, preconditions ...Precondition) ([]Manifest, error) {
+	found, _, err := ReadWithWarnings(ctx, s, f, preconditions...)
+	return found, err
+}
+
+// ReadWithWarnings is Read that also returns the warnings that it printed.
+func ReadWithWarnings(ctx context.Context, s *cli.Session, f Files, preconditions ...Precondition) ([]Manifest, diag.List, error) {
 	docs, err := Documents(ctx, s, f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found, problems, err := Check(ctx, s, docs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, unmet := range preconditions {
 		problems = append(problems, unmet(found)...)
 	}
 	s.ShowProblems(problems)
 	if errs := problems.Errors(); len(errs) > 0 {
-		return nil, fmt.Errorf("%s; nothing was sent", cli.Count(len(errs), "error"))
+		return nil, nil, fmt.Errorf("%s; nothing was sent", cli.Count(len(errs), "error"))
 	}
 	if len(found) == 0 {
-		return nil, f.NoObjects()
+		return nil, nil, f.NoObjects()
 	}
-	return found, nil
+	return found, problems, nil
 }
 
 // Check decodes and validates documents, each on its own. The error is ctx's.
