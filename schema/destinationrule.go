@@ -10,7 +10,7 @@ import (
 
 func init() {
 	register(&Kind{
-		Group: networkingGroup, Version: "v1", OldVersions: []string{"v1beta1", "v1alpha3"},
+		Group: networkingGroup, Version: "v1", Served: networkingVersions,
 		Kind: "DestinationRule", Plural: "destinationrules", Singular: "destinationrule",
 		Dashed: "destination-rule", ShortNames: []string{"dr"},
 		Doc: "A DestinationRule says how the instances of a host are called once a route has led there: " +

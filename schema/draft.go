@@ -16,11 +16,12 @@ import (
 // problems found in it.
 type candidate struct {
 	problems
-	top   map[string]any
-	kind  *Kind
-	meta  metav1.ObjectMeta
-	spec  json.RawMessage
-	typed any
+	top     map[string]any
+	kind    *Kind
+	version string // the version of the kind in which the text is written
+	meta    metav1.ObjectMeta
+	spec    json.RawMessage
+	typed   any
 	// keep says that an object may result although it breaks rules, so that nothing
 	// of it may be lost.
 	keep bool
@@ -82,21 +83,35 @@ func (d *candidate) checkKind() bool {
 func (d *candidate) checkVersion(kind *Kind) {
 	version, _ := d.top["apiVersion"].(string)
 	group, v, _ := strings.Cut(version, "/")
+	served, isServed := kind.versionIn(version)
 	switch {
-	case version == "" || version == kind.APIVersion():
+	case version == "":
+	case isServed:
+		d.version = served
 	case group == kind.Group && slices.Contains(kind.OldVersions, v):
 		d.add(diag.Warning, diag.FieldNotSupported, "apiVersion", short(version), "is read, and written as "+kind.APIVersion()+", which is its name now")
 	default:
-		d.notSupportedValue("apiVersion", version, fmt.Sprintf("%s; the apiVersion of %s is %s", missingVersion(version, kind), kind.Kind, kind.APIVersion()))
+		d.notSupportedValue("apiVersion", version, fmt.Sprintf("%s; the apiVersion of %s is %s", missingVersion(version, kind), kind.Kind, kind.apiVersions()))
 	}
 }
 
 func missingVersion(version string, kind *Kind) string {
-	exists := slices.ContainsFunc(kinds, func(k *Kind) bool { return k.APIVersion() == version })
+	exists := slices.ContainsFunc(kinds, func(k *Kind) bool {
+		_, served := k.versionIn(version)
+		return served
+	})
 	if exists {
 		return "there is no " + kind.Kind + " in " + version
 	}
 	return "there is no " + version
+}
+
+// apiVersions returns the apiVersions of the kind, for people.
+func (k *Kind) apiVersions() string {
+	if len(k.Served) == 0 {
+		return k.APIVersion()
+	}
+	return k.APIVersion() + " (also served: " + strings.Join(k.Served, ", ") + ")"
 }
 
 func suggestKind(name string) string {
@@ -256,6 +271,7 @@ func (d *candidate) build() (*Object, error) {
 	if size := o.Size(); size > MaxObjectBytes {
 		return nil, fmt.Errorf("the object is %d bytes long when written as JSON; %d are allowed", size, MaxObjectBytes)
 	}
+	o.writtenIn = d.version
 	if d.list.Err() != nil {
 		return o, nil // The rules that it breaks are known.
 	}

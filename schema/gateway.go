@@ -11,7 +11,7 @@ import (
 
 func init() {
 	register(&Kind{
-		Group: networkingGroup, Version: "v1", OldVersions: []string{"v1beta1", "v1alpha3"},
+		Group: networkingGroup, Version: "v1", Served: networkingVersions,
 		Kind: "Gateway", Plural: "gateways", Singular: "gateway",
 		Dashed: "gateway", ShortNames: []string{"gw"},
 		Doc: "A Gateway opens ports at the edge of the mesh: which hosts may be reached there, and with which TLS. " +

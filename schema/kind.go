@@ -11,6 +11,9 @@
 package schema
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/pilot-api/pilot-api/diag"
 )
 
@@ -18,7 +21,11 @@ import (
 // Kinds, and never change.
 type Kind struct {
 	Group   string // "config.istio.io"
-	Version string // the version served and written, "v1alpha2"
+	Version string // the version stored, and preferred by clients, "v1alpha2"
+	// Served are further versions in which clients read and write objects, the
+	// preferred ones first. They have the fields of Version, so a conversion changes
+	// only the apiVersion.
+	Served []string
 	// OldVersions are versions once in use. They are read with a warning and
 	// written as Version.
 	OldVersions []string
@@ -60,8 +67,21 @@ type Column struct {
 	Short func(*Object) string
 }
 
-// APIVersion returns "group/version".
-func (k *Kind) APIVersion() string { return k.Group + "/" + k.Version }
+// APIVersion returns "group/version" of the stored version.
+func (k *Kind) APIVersion() string { return k.In(k.Version) }
+
+// In returns "group/version" of one of Versions.
+func (k *Kind) In(version string) string { return k.Group + "/" + version }
+
+// Versions returns all versions in which clients read and write objects, the
+// preferred ones first.
+func (k *Kind) Versions() []string { return append([]string{k.Version}, k.Served...) }
+
+// versionIn returns the version that an apiVersion names, if it is one of Versions.
+func (k *Kind) versionIn(apiVersion string) (version string, ok bool) {
+	group, version, _ := strings.Cut(apiVersion, "/")
+	return version, group == k.Group && (version == k.Version || slices.Contains(k.Served, version))
+}
 
 // Kinds returns all kinds in a fixed order: by group, then by kind name.
 func Kinds() []*Kind { return kinds }

@@ -28,6 +28,6 @@ func (k *Kind) names() []string {
 }
 
 func (k *Kind) qualified(by string) bool {
-	versions := append([]string{k.Version}, k.OldVersions...)
+	versions := append(k.Versions(), k.OldVersions...)
 	return by == k.Group || slices.ContainsFunc(versions, func(v string) bool { return by == v+"."+k.Group })
 }

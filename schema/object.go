@@ -42,6 +42,9 @@ type Object struct {
 	raw    []byte          // the whole object as it may be shown, Meta.ResourceVersion included
 	sealed sealed          // nil if everything may be shown
 	typed  *typedSpec
+	// writtenIn is the version of the text that the object was decoded from, ""
+	// if it was made otherwise.
+	writtenIn string
 	// decoded is this very object if Decode made it, so that Validate need not
 	// check it again. In a copy it still points to the original.
 	decoded *Object
@@ -258,6 +261,6 @@ func (o *Object) WithMeta(meta metav1.ObjectMeta) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.typed = o.typed
+	out.typed, out.writtenIn = o.typed, o.writtenIn
 	return out, nil
 }

@@ -36,20 +36,25 @@ var statusOpenAPI = map[string]any{
 	},
 }
 
-// ObjectOpenAPI returns the schema of a whole object of the kind, as OpenAPI does
-// of its spec.
-func (k *Kind) ObjectOpenAPI() map[string]any {
+// ObjectOpenAPI returns the schema of a whole object of the kind in some of its
+// Versions, as OpenAPI does of its spec.
+func (k *Kind) ObjectOpenAPI(versions ...string) map[string]any {
+	apiVersions, gvks := make([]string, len(versions)), make([]any, len(versions))
+	for i, version := range versions {
+		apiVersions[i] = k.In(version)
+		gvks[i] = map[string]any{"group": k.Group, "version": version, "kind": k.Kind}
+	}
 	return map[string]any{
 		"type":        "object",
 		"description": k.Doc,
 		"properties": map[string]any{
-			"apiVersion": map[string]any{"type": "string", "description": "Must be " + k.APIVersion() + "."},
+			"apiVersion": map[string]any{"type": "string", "description": "Must be " + strings.Join(apiVersions, " or ") + "."},
 			"kind":       map[string]any{"type": "string", "description": "Must be " + k.Kind + "."},
 			"metadata":   MetadataOpenAPI(),
 			"spec":       k.OpenAPI(),
 			"status":     statusOpenAPI,
 		},
-		"x-kubernetes-group-version-kind": []any{map[string]any{"group": k.Group, "version": k.Version, "kind": k.Kind}},
+		"x-kubernetes-group-version-kind": gvks,
 	}
 }
 

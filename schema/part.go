@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/pilot-api/pilot-api/credential"
@@ -10,6 +11,8 @@ import (
 // Part is the part of an object that a manager applies.
 type Part struct {
 	Kind *Kind
+	// Version is the version of the kind in which the part is written.
+	Version string
 	// Fields are the fields of the object, apiVersion, kind and name included, in
 	// the written form. Private ones are marks, as in the shown object.
 	Fields map[string]any
@@ -45,8 +48,9 @@ func DecodePart(text []byte, target Key) (*Part, diag.List) {
 	if list := append(list, t.tell("", &d)...); list.Err() != nil {
 		return nil, list
 	}
-	d.top["apiVersion"] = d.kind.APIVersion()
-	p := &Part{Kind: d.kind, Fields: d.top, private: map[string]given{}}
+	version := cmp.Or(d.version, d.kind.Version)
+	d.top["apiVersion"] = d.kind.In(version)
+	p := &Part{Kind: d.kind, Version: version, Fields: d.top, private: map[string]given{}}
 	p.seal()
 	return p, d.list
 }

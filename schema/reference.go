@@ -19,8 +19,12 @@ func Reference(k *Kind) string {
 	var page strings.Builder
 	fmt.Fprintf(&page, "# %s\n\n%s\n\n", k.Kind, k.Doc)
 	typed := slices.Compact(append([]string{k.Singular, k.Dashed}, k.ShortNames...))
-	fmt.Fprintf(&page, "`apiVersion: %s`, `kind: %s`. On the command line: `%s`. In URLs: `%s`.\n\n",
-		k.APIVersion(), k.Kind, strings.Join(typed, "`, `"), k.Plural)
+	also := ""
+	if len(k.Served) > 0 {
+		also = " (also `" + strings.Join(k.Served, "`, `") + "`)"
+	}
+	fmt.Fprintf(&page, "`apiVersion: %s`%s, `kind: %s`. On the command line: `%s`. In URLs: `%s`.\n\n",
+		k.APIVersion(), also, k.Kind, strings.Join(typed, "`, `"), k.Plural)
 	var selectable []string
 	for _, f := range SelectableFields(k) {
 		selectable = append(selectable, f.Name)

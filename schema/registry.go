@@ -15,6 +15,10 @@ const (
 	registryGroup   = "registry.istio.io" // this project's own
 )
 
+// networkingVersions are the versions beside v1 in which Istio serves these kinds.
+// Its CustomResourceDefinitions have the same fields in all of them.
+var networkingVersions = []string{"v1beta1", "v1alpha3"}
+
 var kinds []*Kind
 
 // register adds a kind and keeps the order that Kinds promises. The init function

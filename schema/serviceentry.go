@@ -13,7 +13,7 @@ import (
 
 func init() {
 	register(&Kind{
-		Group: networkingGroup, Version: "v1", OldVersions: []string{"v1beta1", "v1alpha3"},
+		Group: networkingGroup, Version: "v1", Served: networkingVersions,
 		Kind: "ServiceEntry", Plural: "serviceentries", Singular: "serviceentry",
 		Dashed: "service-entry", ShortNames: []string{"se"},
 		Doc: "A ServiceEntry puts a service into the mesh's registry: its host names, its ports, " +

@@ -13,7 +13,7 @@ import (
 
 func init() {
 	register(&Kind{
-		Group: networkingGroup, Version: "v1", OldVersions: []string{"v1beta1", "v1alpha3"},
+		Group: networkingGroup, Version: "v1", Served: networkingVersions,
 		Kind: "Sidecar", Plural: "sidecars", Singular: "sidecar",
 		Dashed: "sidecar", ShortNames: nil,
 		Doc: "A Sidecar says what the proxies beside some workloads are told: which hosts they know, what becomes of " +

@@ -86,7 +86,7 @@ func readWritten(raw []byte) *Object {
 	kindName, _ := s.of(name)
 	kind, known := KindByName(kindName)
 	meta, plain := s.meta(metadata)
-	if !known || len(kind.private) > 0 || !plain || meta.ResourceVersion != "" || !bytes.HasPrefix(raw, headOf(apiVersion, kindName)) {
+	if !known || len(kind.private) > 0 || apiVersion != kind.APIVersion() || !plain || meta.ResourceVersion != "" || !bytes.HasPrefix(raw, headOf(apiVersion, kindName)) {
 		return nil
 	}
 	return build(kind, meta, raw[s.nodes[spec].start:len(raw)-1:len(raw)-1], raw)

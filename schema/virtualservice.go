@@ -11,7 +11,7 @@ import (
 
 func init() {
 	register(&Kind{
-		Group: networkingGroup, Version: "v1", OldVersions: []string{"v1beta1", "v1alpha3"},
+		Group: networkingGroup, Version: "v1", Served: networkingVersions,
 		Kind: "VirtualService", Plural: "virtualservices", Singular: "virtualservice",
 		Dashed: "virtual-service", ShortNames: []string{"vs"},
 		Doc: "A VirtualService says where requests and connections to its hosts go: " +

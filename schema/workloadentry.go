@@ -18,7 +18,7 @@ const longestSocket = 107
 
 func init() {
 	register(&Kind{
-		Group: networkingGroup, Version: "v1", OldVersions: []string{"v1beta1", "v1alpha3"},
+		Group: networkingGroup, Version: "v1", Served: networkingVersions,
 		Kind: "WorkloadEntry", Plural: "workloadentries", Singular: "workloadentry",
 		Dashed: "workload-entry", ShortNames: []string{"we"},
 		Doc: "A WorkloadEntry is one instance of a service: an address, ports and labels. " +

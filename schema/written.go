@@ -23,7 +23,7 @@ func decodeWritten(text []byte, opts Options) (*Object, diag.List) {
 		return nil, nil
 	}
 	s.drop(0, "status")
-	d := candidate{}
+	var d candidate
 	if namespace := namespaceOr(opts.Namespace); formats["dns-label"].ok(namespace) {
 		d.meta.Namespace = namespace
 	}
@@ -35,6 +35,7 @@ func decodeWritten(text []byte, opts Options) (*Object, diag.List) {
 	if err != nil || o.Size() > MaxObjectBytes || !d.means(o) {
 		return nil, nil
 	}
+	o.writtenIn = d.version
 	if len(d.list) == 0 {
 		return o.passed(d.typed), nil
 	}
@@ -73,7 +74,10 @@ func (d *candidate) take(s *scan) (spec int32, ok bool) {
 	name, _ := s.of(s.member(0, "kind"))
 	// Problems must not show the values of private fields; the slow way ensures
 	// that.
-	if d.kind, ok = KindByName(name); !ok || len(d.kind.private) > 0 || apiVersion != d.kind.APIVersion() {
+	if d.kind, ok = KindByName(name); !ok || len(d.kind.private) > 0 {
+		return 0, false
+	}
+	if d.version, ok = d.kind.versionIn(apiVersion); !ok {
 		return 0, false
 	}
 	metadata, spec := s.member(0, "metadata"), s.member(0, "spec")

@@ -56,7 +56,7 @@ func (k *resource) apply(w http.ResponseWriter, r *http.Request, f wire.Format, 
 	code := http.StatusOK
 	if a.created {
 		code = http.StatusCreated
-		w.Header().Set("Location", path(stored))
+		w.Header().Set("Location", k.path(stored))
 	}
 	return k.writeObject(w, r, code, f, stored)
 }

@@ -62,7 +62,7 @@ func (k *resource) writeObject(w http.ResponseWriter, r *http.Request, code int,
 	if unchanged(w, r, tagOf(f, o.Meta.ResourceVersion, one, statuses)) {
 		return nil
 	}
-	return writeText(w, code, f, withStatus(o, statuses[0]))
+	return writeText(w, code, f, withStatus(o, k.versionOf(o), statuses[0]))
 }
 
 // writeList answers with a list.
@@ -149,7 +149,7 @@ var streamBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 
 
 // listYAML writes a list as YAML. It stops when ctx ends.
 func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, meta metav1.ListMeta, items []*schema.Object, statuses [][]byte) error {
-	_, _ = fmt.Fprintf(out, "kind: %sList\napiVersion: %s\nmetadata:\n  resourceVersion: %q\n", k.kind.Kind, k.kind.APIVersion(), meta.ResourceVersion)
+	_, _ = fmt.Fprintf(out, "kind: %sList\napiVersion: %s\nmetadata:\n  resourceVersion: %q\n", k.kind.Kind, k.kind.In(k.version), meta.ResourceVersion)
 	if meta.Continue != "" {
 		_, _ = fmt.Fprintf(out, "  continue: %q\n", meta.Continue)
 	}
@@ -165,7 +165,7 @@ func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, meta metav1.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := wire.WriteYAMLItem(out, withStatus(o, statuses[i])); err != nil {
+		if err := wire.WriteYAMLItem(out, withStatus(o, k.version, statuses[i])); err != nil {
 			return err
 		}
 	}

@@ -17,14 +17,15 @@ import (
 // streamTypes are the media types of a watch.
 var streamTypes = slices.Concat(wire.JSON.Names(), wire.Events.Names())
 
-// kindEndpoints returns the endpoints of one kind, for all namespaces and for one.
-func (s *Server) kindEndpoints(kind *schema.Kind) []openapi.Endpoint {
-	k := &resource{Server: s, kind: kind}
-	all := "/apis/" + kind.APIVersion() + "/" + kind.Plural
-	collection := "/apis/" + kind.APIVersion() + "/namespaces/{namespace}/" + kind.Plural
+// kindEndpoints returns the endpoints of one kind in one version, for all namespaces
+// and for one.
+func (s *Server) kindEndpoints(kind *schema.Kind, version string) []openapi.Endpoint {
+	k := &resource{Server: s, kind: kind, version: version}
+	all := "/apis/" + kind.In(version) + "/" + kind.Plural
+	collection := "/apis/" + kind.In(version) + "/namespaces/{namespace}/" + kind.Plural
 	object := collection + "/{name}"
-	one := openapi.Content{Media: objectTypes, Shape: openapi.ObjectShape(kind)}
-	list := openapi.Content{Media: objectTypes, Shape: openapi.ListShape(kind)}
+	one := openapi.Content{Media: objectTypes, Shape: openapi.ObjectShape(kind, version)}
+	list := openapi.Content{Media: objectTypes, Shape: openapi.ListShape(kind, version)}
 	get, post, put, patch, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
 	return []openapi.Endpoint{
 		endpoint(get, all, k.listOrWatch, "Lists or watches the objects of all namespaces.", listParams, nil, 200, list),
@@ -84,9 +85,9 @@ func (s *Server) reviewEndpoints() []openapi.Endpoint {
 }
 
 // mountStatus refuses writes of an object's status and says why.
-func (s *Server) mountStatus(r chi.Router, kind *schema.Kind) {
+func (s *Server) mountStatus(r chi.Router, kind *schema.Kind, version string) {
 	for _, method := range []string{http.MethodPut, http.MethodPatch} {
-		r.Method(method, "/apis/"+kind.APIVersion()+"/namespaces/{namespace}/"+kind.Plural+"/{name}/status", s.handle(statusIsComputed))
+		r.Method(method, "/apis/"+kind.In(version)+"/namespaces/{namespace}/"+kind.Plural+"/{name}/status", s.handle(statusIsComputed))
 	}
 }
 

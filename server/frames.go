@@ -16,31 +16,37 @@ const framesSize = 1 << 20
 type frames struct {
 	mu    sync.RWMutex
 	as    *status.Table // the statuses in texts are from this board
-	texts map[*schema.Object][]byte
+	texts map[frame][]byte
 	size  int
 }
 
-// of returns an object with its status on board. The text is shared: do not change
-// it.
-func (f *frames) of(board *status.Table, o *schema.Object) []byte {
+// frame is an object in one version of its kind.
+type frame struct {
+	object  *schema.Object
+	version string
+}
+
+// of returns an object in a version, with its status on board. The text is shared:
+// do not change it.
+func (f *frames) of(board *status.Table, o *schema.Object, version string) []byte {
 	f.mu.RLock()
-	text, known := f.texts[o], f.as == board
+	text, known := f.texts[frame{o, version}], f.as == board
 	f.mu.RUnlock()
 	if known && text != nil {
 		return text
 	}
 	_, status := board.Of(o)
-	text = withStatus(o, status)
-	f.keep(board, o, text)
+	text = withStatus(o, version, status)
+	f.keep(board, frame{o, version}, text)
 	return text
 }
 
-func (f *frames) keep(board *status.Table, o *schema.Object, text []byte) {
+func (f *frames) keep(board *status.Table, of frame, text []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.as != board || f.size+len(text) > framesSize {
-		f.as, f.texts, f.size = board, map[*schema.Object][]byte{}, 0
+		f.as, f.texts, f.size = board, map[frame][]byte{}, 0
 	}
-	f.texts[o] = text
+	f.texts[of] = text
 	f.size += len(text)
 }

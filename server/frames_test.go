@@ -38,17 +38,17 @@ func TestFrames(t *testing.T) {
 		return o
 	}
 	o := object("a", 1)
-	first := f.of(before, o)
-	if again := f.of(before, o); &again[0] != &first[0] {
+	first := f.of(before, o, o.Kind.Version)
+	if again := f.of(before, o, o.Kind.Version); &again[0] != &first[0] {
 		t.Error("put together twice")
 	}
-	for board, text := range map[*status.Table][]byte{before: f.of(before, o), after: f.of(after, o)} {
-		if _, of := board.Of(o); !bytes.Equal(text, withStatus(o, of)) {
+	for board, text := range map[*status.Table][]byte{before: f.of(before, o, o.Kind.Version), after: f.of(after, o, o.Kind.Version)} {
+		if _, of := board.Of(o); !bytes.Equal(text, withStatus(o, o.Kind.Version, of)) {
 			t.Errorf("by the board of %d: %s", board.Revision(), text)
 		}
 	}
 	for i := range 100 {
-		f.of(after, object(fmt.Sprint("large-", i), framesSize/10))
+		f.of(after, object(fmt.Sprint("large-", i), framesSize/10), o.Kind.Version)
 		if f.size > framesSize || len(f.texts) > 10 {
 			t.Fatalf("%d bytes are kept, in %d texts", f.size, len(f.texts))
 		}

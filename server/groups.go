@@ -122,38 +122,42 @@ func groupVersion(r *http.Request) string {
 	return chi.URLParam(r, "group") + "/" + chi.URLParam(r, "version")
 }
 
-// catalogue returns all resources below /apis, by group and version.
+// catalogue returns all resources below /apis, by group and version, the preferred
+// versions first.
 var catalogue = sync.OnceValue(func() []metav1.APIResourceList {
-	var out []metav1.APIResourceList
+	byVersion := map[string]*metav1.APIResourceList{}
+	var order []string
 	for _, kind := range schema.Kinds() {
-		if n := len(out); n == 0 || out[n-1].GroupVersion != kind.APIVersion() {
-			out = append(out, resourceList(kind.APIVersion()))
+		for _, version := range kind.Versions() {
+			in := kind.In(version)
+			if byVersion[in] == nil {
+				list := resourceList(in)
+				byVersion[in], order = &list, append(order, in)
+			}
+			byVersion[in].APIResources = append(byVersion[in].APIResources, resourcesOf(kind)...)
 		}
-		list := &out[len(out)-1]
-		list.APIResources = append(list.APIResources, metav1.APIResource{
-			Name: kind.Plural, SingularName: kind.Singular, Kind: kind.Kind,
-			Namespaced: true, ShortNames: kind.ShortNames, Verbs: verbs,
-			Categories: []string{"all"}, // of kubectl get all
-		}, metav1.APIResource{
-			Name: kind.Plural + "/status", Kind: kind.Kind, Namespaced: true, Verbs: readVerbs,
-		})
+	}
+	out := make([]metav1.APIResourceList, len(order), len(order)+1)
+	for i, in := range order {
+		out[i] = *byVersion[in]
 	}
 	return append(out, reviews)
 })
+
+// resourcesOf returns the resources of a kind: its objects and their statuses.
+func resourcesOf(kind *schema.Kind) []metav1.APIResource {
+	return []metav1.APIResource{{
+		Name: kind.Plural, SingularName: kind.Singular, Kind: kind.Kind,
+		Namespaced: true, ShortNames: kind.ShortNames, Verbs: verbs,
+		Categories: []string{"all"}, // of kubectl get all
+	}, {
+		Name: kind.Plural + "/status", Kind: kind.Kind, Namespaced: true, Verbs: readVerbs,
+	}}
+}
 
 func resourceList(groupVersion string, resources ...metav1.APIResource) metav1.APIResourceList {
 	return metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
 		GroupVersion: groupVersion, APIResources: resources,
 	}
-}
-
-func kindsOf(groupVersion string) []*schema.Kind {
-	var out []*schema.Kind
-	for _, kind := range schema.Kinds() {
-		if kind.APIVersion() == groupVersion {
-			out = append(out, kind)
-		}
-	}
-	return out
 }

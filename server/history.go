@@ -51,8 +51,11 @@ type objectVersion struct {
 	AbsentSince string `json:"absentSince,omitempty"`
 }
 
-func versionOf(v store.Version) objectVersion {
-	out := objectVersion{Revision: strconv.FormatInt(v.Revision, 10), Lost: v.Lost, Object: jsonOf(v.Object)}
+func (k *resource) objectVersion(v store.Version) objectVersion {
+	out := objectVersion{Revision: strconv.FormatInt(v.Revision, 10), Lost: v.Lost}
+	if v.Object != nil {
+		out.Object = k.json(v.Object)
+	}
 	if v.AbsentSince > 0 {
 		out.AbsentSince = strconv.FormatInt(v.AbsentSince, 10)
 	}
@@ -105,7 +108,7 @@ func (k *resource) historyText(ctx context.Context, key schema.Key) ([]byte, err
 	}
 	answer := historyAnswer{metav1.TypeMeta{APIVersion: registryVersion, Kind: "History"}, []objectVersion{}}
 	for _, v := range versions {
-		answer.Items = append(answer.Items, versionOf(v))
+		answer.Items = append(answer.Items, k.objectVersion(v))
 	}
 	return json.Marshal(answer)
 }
@@ -134,7 +137,7 @@ func (k *resource) atRevision(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer done()
 	defer k.largeReads.unread.addPaced(w)()
-	return writeText(w, http.StatusOK, f, obj.JSON())
+	return writeText(w, http.StatusOK, f, k.json(obj))
 }
 
 type changesAnswer struct {

@@ -19,6 +19,7 @@ import (
 // are known before it is written.
 type listText struct {
 	head     string
+	version  string // of the kind
 	revision string
 	items    []*schema.Object
 	statuses [][]byte
@@ -26,8 +27,8 @@ type listText struct {
 
 const listTail = "]}"
 
-func newListText(head string, meta metav1.ListMeta, items []*schema.Object, board *status.Table) *listText {
-	return &listText{head: head, revision: meta.ResourceVersion, items: items, statuses: board.Texts(items)}
+func newListText(head, version string, meta metav1.ListMeta, items []*schema.Object, board *status.Table) *listText {
+	return &listText{head: head, version: version, revision: meta.ResourceVersion, items: items, statuses: board.Texts(items)}
 }
 
 func (k *resource) listHead(meta metav1.ListMeta) (string, error) {
@@ -35,7 +36,7 @@ func (k *resource) listHead(meta metav1.ListMeta) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode list: %w", err)
 	}
-	return `{"kind":"` + k.kind.Kind + `List","apiVersion":"` + k.kind.APIVersion() + `","metadata":` + string(text) + `,"items":[`, nil
+	return `{"kind":"` + k.kind.Kind + `List","apiVersion":"` + k.kind.In(k.version) + `","metadata":` + string(text) + `,"items":[`, nil
 }
 
 func (t *listText) tag() string { return tagOf(wire.JSON, t.revision, t.items, t.statuses) }
@@ -43,7 +44,7 @@ func (t *listText) tag() string { return tagOf(wire.JSON, t.revision, t.items, t
 func (t *listText) size() int {
 	size := len(t.head) + max(0, len(t.items)-1) + len(listTail)
 	for i, o := range t.items {
-		size += sizeWithStatus(o, t.statuses[i])
+		size += sizeWithStatus(o, t.version, t.statuses[i])
 	}
 	return size
 }
@@ -57,7 +58,7 @@ func (t *listText) writeTo(w io.Writer) {
 			if i > 0 {
 				_ = out.WriteByte(',')
 			}
-			_, _ = out.Write(appendWithStatus(out.AvailableBuffer(), o, t.statuses[i]))
+			_, _ = out.Write(appendWithStatus(out.AvailableBuffer(), o, t.version, t.statuses[i]))
 		}
 		_, _ = out.WriteString(listTail)
 		return nil
@@ -92,7 +93,7 @@ func (k *resource) writeListJSON(w http.ResponseWriter, r *http.Request, meta me
 		return err
 	}
 	board := k.board()
-	compose := func() *listText { return newListText(head, meta, items, board) }
+	compose := func() *listText { return newListText(head, k.version, meta, items, board) }
 	// Only one client asks for a page after the first.
 	if isRead(r) && len(items) >= keptListFrom && !queryOf(r).Has("continue") {
 		name := listNameOf(r, takesPacked(w))

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/openapi"
 )
 
@@ -45,16 +46,20 @@ func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
 // requests and responses, and the meaning of the fields of objects. kubectl also
 // finds in it which patches are accepted and that the server validates fields.
 func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
-	version := groupVersion(r)
+	asked := groupVersion(r)
 	doc := openapi.NewDocument()
-	switch version {
+	switch asked {
 	case registryVersion:
-		doc.Add(nil, s.registryEndpoints())
+		doc.Add(nil, "", s.registryEndpoints())
 	case reviewsVersion:
-		doc.Add(nil, s.reviewEndpoints())
+		doc.Add(nil, "", s.reviewEndpoints())
 	}
-	for _, kind := range kindsOf(version) {
-		doc.Add(kind, s.kindEndpoints(kind))
+	for _, kind := range schema.Kinds() {
+		for _, version := range kind.Versions() {
+			if kind.In(version) == asked {
+				doc.Add(kind, version, s.kindEndpoints(kind, version))
+			}
+		}
 	}
 	if len(doc.Paths) == 0 {
 		s.noSuchPath(w, r)

@@ -70,7 +70,7 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var warnings diag.List
-	stored, err := writes.UpdateFunc(r.Context(), k.target(r), k.counted(m.before(change.of(&warnings))))
+	stored, err := writes.UpdateFunc(r.Context(), k.target(r), k.counted(m.before(change.of(k.version, &warnings))))
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,12 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 // not fit. The field of the problem is a field of the patch.
 type patcher func(doc []byte) ([]byte, *diag.Problem)
 
-// of returns the store.Change of a patch. It decodes the result as strictly as a
-// whole object. warnings receives the warnings of the last attempt.
-func (p patcher) of(warnings *diag.List) store.Change {
+// of returns the store.Change of a patch of objects in a version. It decodes the
+// result as strictly as a whole object. warnings receives the warnings of the last
+// attempt.
+func (p patcher) of(version string, warnings *diag.List) store.Change {
 	return func(current *schema.Object) (next *schema.Object, err error) {
-		text, misfit := p(current.JSON())
+		text, misfit := p(current.JSONIn(version))
 		if misfit != nil {
 			return nil, &store.Error{Kind: store.ErrInvalid, Key: current.Key(), Problems: diag.List{*misfit}}
 		}

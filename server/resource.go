@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,18 +11,25 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// resource answers the URLs of one kind.
+// resource answers the URLs of one kind in one version.
 type resource struct {
 	*Server
-	kind *schema.Kind // nil if there are several
+	kind    *schema.Kind // nil if there are several, in their stored versions
+	version string
 }
+
+// versionOf returns the version in which o is answered.
+func (k *resource) versionOf(o *schema.Object) string { return cmp.Or(k.version, o.Kind.Version) }
+
+// json returns an object, without its status, as it is answered. Do not change it.
+func (k *resource) json(o *schema.Object) []byte { return o.JSONIn(k.versionOf(o)) }
 
 // typeMeta returns the kind and apiVersion of the resource's objects.
 func (k *resource) typeMeta() metav1.TypeMeta {
 	if k.kind == nil {
 		return metav1.TypeMeta{Kind: "Object", APIVersion: registryVersion}
 	}
-	return metav1.TypeMeta{Kind: k.kind.Kind, APIVersion: k.kind.APIVersion()}
+	return metav1.TypeMeta{Kind: k.kind.Kind, APIVersion: k.kind.In(k.version)}
 }
 
 // target returns the object that a URL names. The name, or the name and the
@@ -54,6 +62,6 @@ func errNoHead() error {
 }
 
 // path returns the URL of an object.
-func path(o *schema.Object) string {
-	return "/apis/" + o.Kind.APIVersion() + "/namespaces/" + o.Meta.Namespace + "/" + o.Kind.Plural + "/" + o.Meta.Name
+func (k *resource) path(o *schema.Object) string {
+	return "/apis/" + o.Kind.In(k.versionOf(o)) + "/namespaces/" + o.Meta.Namespace + "/" + o.Kind.Plural + "/" + o.Meta.Name
 }

@@ -286,8 +286,10 @@ func (s *Server) mountAPI(r chi.Router) {
 	r.Get("/openapi/v3", s.handle(s.openAPIPaths))
 	r.Get("/openapi/v3/apis/{group}/{version}", s.handle(s.openAPI))
 	for _, kind := range schema.Kinds() {
-		mount(r, s.kindEndpoints(kind))
-		s.mountStatus(r, kind)
+		for _, version := range kind.Versions() {
+			mount(r, s.kindEndpoints(kind, version))
+			s.mountStatus(r, kind, version)
+		}
 	}
 	mount(r, s.registryEndpoints())
 	mount(r, s.reviewEndpoints())

@@ -24,38 +24,38 @@ func stateOf(t *status.Table, revision string) listState {
 	return listState{revision: revision, board: t.Version(), published: t.Revision()}
 }
 
-// withStatus returns an object's JSON with its status. Do not change it: it may be
-// shared. The stored JSON has no status.
-func (s *Server) withStatus(o *schema.Object) []byte {
-	if s.statuses == nil {
-		return o.JSON()
+// withStatus returns an object's JSON with its status, in the version of the
+// resource. Do not change it: it may be shared. The stored JSON has no status.
+func (k *resource) withStatus(o *schema.Object) []byte {
+	if k.statuses == nil {
+		return k.json(o)
 	}
-	return s.frames.of(s.statuses.Recent(), o)
+	return k.frames.of(k.statuses.Recent(), o, k.versionOf(o))
 }
 
-func withStatus(o *schema.Object, status []byte) []byte {
+func withStatus(o *schema.Object, version string, status []byte) []byte {
 	if status == nil {
-		return o.JSON()
+		return o.JSONIn(version)
 	}
-	return appendWithStatus(make([]byte, 0, sizeWithStatus(o, status)), o, status)
+	return appendWithStatus(make([]byte, 0, sizeWithStatus(o, version, status)), o, version, status)
 }
 
 const statusField = `,"status":`
 
-func sizeWithStatus(o *schema.Object, status []byte) int {
-	if status == nil {
-		return len(o.JSON())
+func sizeWithStatus(o *schema.Object, version string, status []byte) int {
+	size := o.LengthIn(version)
+	if status != nil {
+		size += len(statusField) + len(status)
 	}
-	return len(o.JSON()) + len(statusField) + len(status)
+	return size
 }
 
-func appendWithStatus(out []byte, o *schema.Object, status []byte) []byte {
-	raw := o.JSON()
+func appendWithStatus(out []byte, o *schema.Object, version string, status []byte) []byte {
+	out = o.AppendJSONIn(out, version)
 	if status == nil {
-		return append(out, raw...)
+		return out
 	}
-	out = append(out, raw[:len(raw)-1]...)
-	out = append(out, statusField...)
+	out = append(out[:len(out)-1], statusField...)
 	out = append(out, status...)
 	return append(out, '}')
 }

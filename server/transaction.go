@@ -293,7 +293,7 @@ func (s *Server) decodeOp(ctx context.Context, index int, o operation, warnings 
 		if err != nil {
 			return store.Op{}, err
 		}
-		if err := o.checkNamed(); err != nil {
+		if _, err := o.namedKind(); err != nil {
 			return store.Op{}, err
 		}
 		op := store.Op{Verb: store.OpDelete, Key: o.key(), Pre: pre}
@@ -349,15 +349,14 @@ func (o operation) key() schema.Key {
 	return schema.Key{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
-// checkNamed requires an operation to name its object.
-func (o operation) checkNamed() error {
+// namedKind requires an operation to name its object, and returns the kind of it.
+func (o operation) namedKind() (*schema.Kind, error) {
 	for _, one := range []struct{ field, value string }{{"kind", o.Kind}, {"namespace", o.Namespace}, {"name", o.Name}} {
 		if one.value == "" {
-			return wire.BadRequest("%s: required to %s", one.field, o.Verb)
+			return nil, wire.BadRequest("%s: required to %s", one.field, o.Verb)
 		}
 	}
-	_, err := kindNamed("kind", o.Kind)
-	return err
+	return kindNamed("kind", o.Kind)
 }
 
 func (o operation) wants(ok bool, what string) error {
@@ -392,7 +391,8 @@ func (s *Server) decodeObject(ctx context.Context, o operation, warnings *diag.L
 }
 
 func (s *Server) patchOf(ctx context.Context, index int, o operation, warnings *diag.List) (store.Op, error) {
-	if err := o.checkNamed(); err != nil {
+	kind, err := o.namedKind()
+	if err != nil {
 		return store.Op{}, err
 	}
 	if err := o.wants(o.Patch != nil && o.Object == nil && o.Preconditions == nil, "kind, namespace, name, patchType and patch"); err != nil {
@@ -406,5 +406,5 @@ func (s *Server) patchOf(ctx context.Context, index int, o operation, warnings *
 	if err != nil {
 		return store.Op{}, err
 	}
-	return store.Op{Verb: store.OpUpdate, Key: o.key(), Change: s.inOperation(ctx, index, o.key(), patcher.of(warnings))}, nil
+	return store.Op{Verb: store.OpUpdate, Key: o.key(), Change: s.inOperation(ctx, index, o.key(), patcher.of(kind.Version, warnings))}, nil
 }

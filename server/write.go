@@ -31,7 +31,7 @@ func (k *resource) create(w http.ResponseWriter, r *http.Request) error {
 // writeNew answers with a created object.
 func (k *resource) writeNew(w http.ResponseWriter, r *http.Request, f wire.Format, obj *schema.Object, warnings diag.List) error {
 	k.warnOf(w, r, warnings, schema.Change{After: obj})
-	w.Header().Set("Location", path(obj))
+	w.Header().Set("Location", k.path(obj))
 	return k.writeObject(w, r, http.StatusCreated, f, obj)
 }
 

@@ -18,19 +18,20 @@ type Document struct {
 // NewDocument returns a document without endpoints.
 func NewDocument() Document { return Document{map[string]Node{}, map[string]Node{}} }
 
-// Add describes endpoints of a kind. kind is nil for endpoints of several kinds.
-func (d Document) Add(kind *schema.Kind, endpoints []Endpoint) {
+// Add describes endpoints of a kind in one version. kind is nil for endpoints of
+// several kinds.
+func (d Document) Add(kind *schema.Kind, version string, endpoints []Endpoint) {
 	for _, e := range endpoints {
 		path := d.Paths[e.Path]
 		if path == nil {
 			path = Node{"parameters": pathParameters(e.Path)}
 			d.Paths[e.Path] = path
 		}
-		path[strings.ToLower(e.Method)] = d.operation(kind, e)
+		path[strings.ToLower(e.Method)] = d.operation(kind, version, e)
 	}
 }
 
-func (d Document) operation(kind *schema.Kind, e Endpoint) Node {
+func (d Document) operation(kind *schema.Kind, version string, e Endpoint) Node {
 	parameters := queryParameters(e.Params)
 	if e.Method != http.MethodGet && strings.HasSuffix(e.Path, "/{name}") {
 		parameters = append(parameters, ifMatchParameter)
@@ -44,7 +45,7 @@ func (d Document) operation(kind *schema.Kind, e Endpoint) Node {
 	}
 	if kind != nil {
 		out["x-kubernetes-action"] = strings.ToLower(e.Method)
-		out["x-kubernetes-group-version-kind"] = gvk(kind, "")
+		out["x-kubernetes-group-version-kind"] = gvk(kind, version, "")
 	}
 	return out
 }

@@ -40,6 +40,6 @@ var ObjectTypes = slices.Concat(wire.JSON.Names(), wire.YAML.Names())
 
 // gvk returns the group, version and kind of a kind, or with suffix "List" of its
 // lists.
-func gvk(kind *schema.Kind, suffix string) Node {
-	return Node{"group": kind.Group, "version": kind.Version, "kind": kind.Kind + suffix}
+func gvk(kind *schema.Kind, version, suffix string) Node {
+	return Node{"group": kind.Group, "version": version, "kind": kind.Kind + suffix}
 }

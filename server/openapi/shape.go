@@ -33,23 +33,23 @@ func defined(name string, s Shape) Shape {
 	return Shape{Node{"$ref": "#/components/schemas/" + name}, definitions}
 }
 
-// ObjectShape returns the shape of a kind's objects.
-func ObjectShape(kind *schema.Kind) Shape {
-	return defined(definitionOf(kind), Shape{schema: kind.ObjectOpenAPI()})
+// ObjectShape returns the shape of a kind's objects in one version.
+func ObjectShape(kind *schema.Kind, version string) Shape {
+	return defined(definitionOf(kind, version), Shape{schema: kind.ObjectOpenAPI(version)})
 }
 
-// ListShape returns the shape of a kind's lists.
-func ListShape(kind *schema.Kind) Shape {
-	one, list := ObjectShape(kind), ShapeOf(metav1.List{})
+// ListShape returns the shape of a kind's lists in one version.
+func ListShape(kind *schema.Kind, version string) Shape {
+	one, list := ObjectShape(kind, version), ShapeOf(metav1.List{})
 	properties := list.schema["properties"].(map[string]any)
 	properties["items"] = Node{"type": "array", "items": one.schema}
-	list.schema["x-kubernetes-group-version-kind"] = []Node{gvk(kind, "List")}
+	list.schema["x-kubernetes-group-version-kind"] = []Node{gvk(kind, version, "List")}
 	list.definitions = one.definitions
-	return defined(definitionOf(kind)+"List", list)
+	return defined(definitionOf(kind, version)+"List", list)
 }
 
-func definitionOf(kind *schema.Kind) string {
-	return kind.Group + "." + kind.Version + "." + kind.Kind
+func definitionOf(kind *schema.Kind, version string) string {
+	return kind.Group + "." + version + "." + kind.Kind
 }
 
 // AnswerOf returns the content of an answer that encodes a value like v.

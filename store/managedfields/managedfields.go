@@ -55,7 +55,7 @@ func Apply(current *schema.Object, part *schema.Part, manager string, force bool
 		return nil, err
 	}
 	fields := (&unstructured.Unstructured{Object: part.Fields}).DeepCopy()
-	tracker := trackers()[part.Kind]
+	tracker := trackers()[kindVersion{part.Kind, part.Version}]
 	merged, err := tracker.Apply(live, fields, manager, force)
 	if err != nil {
 		if _, misfit := tracker.types.ObjectToTyped(fields); misfit != nil {
@@ -73,7 +73,7 @@ func Apply(current *schema.Object, part *schema.Part, manager string, force bool
 
 // Updated returns the owners after a manager has replaced current by next: the
 // owners that next itself names, or else those of current, and the manager as the
-// owner of the changes. There are none until the object is first applied.
+// owner of the changes, in the version in which next was written. There are none until the object is first applied.
 func Updated(current, next *schema.Object, manager string) []metav1.ManagedFieldsEntry {
 	before := current.Meta.ManagedFields
 	if len(before) == 0 && len(next.Meta.ManagedFields) == 0 {
@@ -107,7 +107,7 @@ func updated(current, next *schema.Object, manager string) ([]metav1.ManagedFiel
 	if err != nil {
 		return nil, err
 	}
-	done, err := trackers()[next.Kind].Update(live, wanted, Manager(manager))
+	done, err := trackers()[kindVersion{next.Kind, next.WrittenIn()}].Update(live, wanted, Manager(manager))
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func followed(owners []metav1.ManagedFieldsEntry, before *schema.Object, v Versi
 	live.SetManagedFields(owners)
 	next.SetManagedFields(nil)
 	begin := time.Now().Truncate(time.Second)
-	done, err := trackers()[v.Object.Kind].Update(live, next, manager)
+	done, err := trackers()[kindVersion{v.Object.Kind, v.Object.Kind.Version}].Update(live, next, manager)
 	if err != nil {
 		return nil, err
 	}

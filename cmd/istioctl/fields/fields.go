@@ -65,7 +65,7 @@ type field struct {
 
 // whole returns a kind as one field.
 func whole(kind *schema.Kind) field {
-	return field{name: kind.Kind, schema: kind.ObjectOpenAPI()}
+	return field{name: kind.Kind, schema: kind.ObjectOpenAPI(kind.Versions()...)}
 }
 
 // fieldAt returns the field at a path, which omits the items of lists and maps.

@@ -1,0 +1,33 @@
+package schema
+
+import "cmp"
+
+// WrittenIn returns the version of the kind in which a client wrote the object. It is
+// Kind.Version for an object that was not decoded from a text, such as a stored one.
+func (o *Object) WrittenIn() string { return cmp.Or(o.writtenIn, o.Kind.Version) }
+
+// JSONIn returns the whole object as clients of a version of its kind see it. The
+// caller must not change it: in the stored version it is JSON.
+func (o *Object) JSONIn(version string) []byte {
+	if version == o.Kind.Version {
+		return o.raw
+	}
+	return o.AppendJSONIn(make([]byte, 0, o.LengthIn(version)), version)
+}
+
+// AppendJSONIn appends JSONIn to out.
+func (o *Object) AppendJSONIn(out []byte, version string) []byte {
+	if version == o.Kind.Version {
+		return append(out, o.raw...)
+	}
+	out = append(out, beforeGroup...)
+	out = append(out, o.Kind.Group...)
+	out = append(out, '/')
+	out = append(out, version...)
+	return append(out, o.raw[len(beforeGroup)+len(o.Kind.Group)+len("/")+len(o.Kind.Version):]...)
+}
+
+// LengthIn returns the length of JSONIn in bytes.
+func (o *Object) LengthIn(version string) int {
+	return len(o.raw) + len(version) - len(o.Kind.Version)
+}
