@@ -36,6 +36,18 @@ func (r Ref) String() string {
 	}
 }
 
+// UniqueRefs returns the refs without the zero Ref, each once, in the order in which they
+// come first.
+func UniqueRefs(all []Ref) []Ref {
+	var out []Ref
+	for _, ref := range all {
+		if ref != (Ref{}) && !slices.Contains(out, ref) {
+			out = append(out, ref)
+		}
+	}
+	return out
+}
+
 // Position is a place in a file or stream. Line and Column count from 1, and Column
 // counts bytes. A zero Line means that the place is not known.
 type Position struct {

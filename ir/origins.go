@@ -32,6 +32,34 @@ func (l *Listener) EachOrigin(visit func(diag.Ref)) {
 	}
 }
 
+// EachHTTP calls visit with what the listener and its chains do with HTTP.
+func (l *Listener) EachHTTP(visit func(*HTTPListener)) {
+	if l.HTTP != nil {
+		visit(l.HTTP)
+	}
+	for _, chain := range l.Chains {
+		if chain.HTTP != nil {
+			visit(chain.HTTP)
+		}
+	}
+}
+
+// EachTCPRoute calls visit with the TCP routes of the listener and of its chains.
+func (l *Listener) EachTCPRoute(visit func(TCPRoute)) {
+	all := []*TCPListener{l.TCP}
+	for _, chain := range l.Chains {
+		all = append(all, chain.TCP)
+	}
+	for _, t := range all {
+		if t == nil {
+			continue
+		}
+		for _, r := range t.Routes {
+			visit(r)
+		}
+	}
+}
+
 func (c *FilterChain) eachOrigin(visit func(diag.Ref)) {
 	eachOf(c.Origins, visit)
 	c.HTTP.eachOrigin(visit)

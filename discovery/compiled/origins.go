@@ -66,3 +66,58 @@ func (v *View) OriginsOf(typeURL, name, ip string, older *View) []diag.Ref {
 	}
 	return refs
 }
+
+// ObjectsLeadingTo returns the objects of the routes that lead to a cluster, by the name
+// of its resource, for a proxy at an address.
+func (v *View) ObjectsLeadingTo(cluster, ip string) (refs []diag.Ref) {
+	leads := func(name string) bool { return envoy.ClusterName(name) == cluster }
+	table := func(t *ir.RouteTable) { refs = append(refs, routesLeading(t, leads)...) }
+	for _, t := range v.Config.RouteTables {
+		table(t)
+	}
+	for _, l := range v.Config.ListenersAt(ip) {
+		l.EachTCPRoute(func(r ir.TCPRoute) {
+			if slices.ContainsFunc(r.Clusters, func(c ir.WeightedCluster) bool { return leads(c.Name) }) {
+				refs = append(refs, r.Origins...)
+			}
+		})
+		l.EachHTTP(func(h *ir.HTTPListener) {
+			if h.Inline != nil {
+				table(h.Inline)
+			}
+		})
+	}
+	return refs
+}
+
+func routesLeading(t *ir.RouteTable, leads func(cluster string) bool) (refs []diag.Ref) {
+	for _, h := range t.VirtualHosts {
+		for _, r := range h.Routes {
+			does := false
+			r.EachCluster(func(name string) { does = does || leads(name) })
+			if does {
+				refs = append(refs, r.Origins...)
+			}
+		}
+	}
+	return refs
+}
+
+// ObjectsBehind returns the objects of those route tables of a listener that only reports
+// true for, for a proxy at an address.
+func (v *View) ObjectsBehind(listener, ip string, only func(table string) bool) (refs []diag.Ref) {
+	for _, l := range v.Config.ListenersAt(ip) {
+		if envoy.ListenerName(l) != listener {
+			continue
+		}
+		l.EachHTTP(func(h *ir.HTTPListener) {
+			if h.Inline != nil || !only(h.Table) {
+				return
+			}
+			for _, host := range HostsOf(v, h.Table) {
+				host.EachOrigin(func(ref diag.Ref) { refs = append(refs, ref) })
+			}
+		})
+	}
+	return refs
+}

@@ -495,14 +495,20 @@ func (f *State) HasPartial(name string) bool {
 	return a != nil && a.isAcked()
 }
 
-// Searching reports whether the nacked parts of some route table are not found yet.
+// Searching reports whether it is not known yet which resources, or which parts of some
+// route table, are to blame.
 func (f *State) Searching() bool {
+	for _, c := range f.byName {
+		if !c.blame {
+			return true
+		}
+	}
 	for _, a := range f.tables {
 		if len(a.search) > 0 || !a.isAcked() {
 			return true
 		}
 	}
-	return false
+	return len(f.search) > 0
 }
 
 // NothingNacked reports whether nothing is nacked at all, which is mostly so.

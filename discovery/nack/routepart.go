@@ -141,17 +141,7 @@ func (p *routePart) origin() []diag.Ref {
 	if len(refs) == 0 {
 		p.host.EachOrigin(func(ref diag.Ref) { refs = append(refs, ref) })
 	}
-	return uniqueRefs(refs)
-}
-
-func uniqueRefs(all []diag.Ref) []diag.Ref {
-	var out []diag.Ref
-	for _, ref := range all {
-		if ref != (diag.Ref{}) && !slices.Contains(out, ref) {
-			out = append(out, ref)
-		}
-	}
-	return out
+	return diag.UniqueRefs(refs)
 }
 
 // namedIn reports whether a proxy's words name it, or something in it.

@@ -4,17 +4,18 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/nack"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// settle notes that a proxy has acked all that it should have, except parts of route
-// tables that it is known to nack.
+// settle notes that a proxy has acked all that it should have, except what it is known to
+// nack and known objects are to blame for.
 func (st *Stream) settle(target *compiled.Streamed) {
 	if st.acked == target {
 		return
 	}
 	for _, t := range st.subscriptions() {
-		if t.asked && !t.runs(st.desired(t, target)) {
+		if t.asked && !st.runs(t, target) {
 			return
 		}
 	}
@@ -61,28 +62,52 @@ func (t *subscription) state(desired *xds.Set) feedback.SyncState {
 
 // runs reports whether the proxy has acked all that it should have of a type, except what
 // known objects are to blame for.
-func (t *subscription) runs(desired *xds.Set) bool {
+func (st *Stream) runs(t *subscription, target *compiled.Streamed) bool {
+	desired := st.desired(t, target)
 	switch t.state(desired) {
 	case feedback.Synced:
 		return true
 	case feedback.Rejected:
-		return len(t.inFlight) == 0 && t.pending.nothing() && t.wasSent(desired) && t.refusesPartsAlone(desired)
+		return len(t.inFlight) == 0 && t.pending.nothing() && t.wasSent(desired) && st.refusesKnownParts(t, target)
 	}
 	return false
 }
 
-// refusesPartsAlone reports whether the proxy nacks only known parts of route tables, and
-// has acked those tables without them.
-func (t *subscription) refusesPartsAlone(desired *xds.Set) bool {
+// refusesKnownParts reports whether the proxy has acked all of a type except clusters,
+// listeners and parts of route tables whose objects are known.
+func (st *Stream) refusesKnownParts(t *subscription, target *compiled.Streamed) bool {
 	if t.nacks.Searching() {
 		return false
 	}
-	for _, refused := range t.nacks.Each(t, desired) {
-		if len(refused.Origins) == 0 {
+	for name, refused := range t.nacks.Each(t, st.desired(t, target)) {
+		if len(refused.Origins) == 0 && (!t.Wild() || name == "" || len(st.blamed(t, target, name, refused)) == 0) {
 			return false
 		}
 	}
 	return true
+}
+
+// blamed returns the objects that do not take effect because the proxy nacks a resource,
+// none if they are unknown.
+func (st *Stream) blamed(t *subscription, target *compiled.Streamed, name string, refused *nack.Nacked) []diag.Ref {
+	if len(refused.Origins) > 0 {
+		return refused.Origins
+	}
+	ip := st.proxy.Address()
+	refs := target.View.OriginsOf(t.typeURL, name, ip, refused.View)
+	if name == "" {
+		return refs
+	}
+	switch t {
+	case &st.clusters:
+		if t.nacks.Lacks(name) {
+			refs = append(refs, target.View.ObjectsLeadingTo(name, ip)...)
+		}
+	case &st.listeners:
+		// What the listener says counts by its tables, which are asked for by name.
+		refs = append(refs, target.View.ObjectsBehind(name, ip, func(table string) bool { return !st.routes.Wants(table) })...)
+	}
+	return diag.UniqueRefs(refs)
 }
 
 // revision returns the one that the proxy runs. published is not newer than the target.
@@ -219,10 +244,7 @@ func (st *Stream) EachRefusal(visit func(diag.Ref, feedback.Refusal)) {
 func (st *Stream) eachRefusalLocked(target *compiled.Streamed, visit func(diag.Ref, feedback.Refusal)) {
 	for _, t := range st.subscriptions() {
 		for name, refused := range t.nacks.Each(t, st.desired(t, target)) {
-			refs := refused.Origins
-			if len(refs) == 0 {
-				refs = target.View.OriginsOf(t.typeURL, name, st.proxy.Address(), refused.View)
-			}
+			refs := st.blamed(t, target, name, refused)
 			if len(refs) == 0 {
 				refs = []diag.Ref{{}}
 			}
