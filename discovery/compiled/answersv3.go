@@ -150,6 +150,9 @@ func (a *V3Answers) listenerSet(ip string) (l *listenerSet, of string) {
 // ClustersBeside are the clusters together with those that only the older
 // views have. All of them are encoded already.
 func (a *V3Answers) ClustersBeside(older []*View) *xds.Set {
+	if len(older) == 0 {
+		return a.Clusters
+	}
 	beside := a.View.withdrawnSince(older)
 	if len(beside) == 0 {
 		return a.Clusters

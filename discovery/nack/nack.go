@@ -25,6 +25,7 @@ import (
 type State struct {
 	byName map[string]*Nacked // by name
 	// tables are the route tables that are sent without their nacked parts.
+	// So are those with routes that lead to clusters which it refuses.
 	tables map[string]*partialRoutes
 	// search are the halves to send. The first is on trial, the others wait.
 	search [][]*xds.Resource
@@ -45,6 +46,7 @@ type Nacked struct {
 	blame   bool           // it is to blame, and no mere suspect
 	tried   bool           // it is sent again, as it may be innocent
 	acked   *xds.Resource  // what the proxy acked before, nil if that is not known
+	mayHave bool           // another version, which it was sent and has not answered
 	table   *ir.RouteTable // that this is, of a route table
 	View    *compiled.View // that this is of
 	needs   *compiled.View // clusters that it leads to besides
@@ -83,6 +85,14 @@ func (f *State) Instead(r *xds.Resource) *xds.Resource {
 func (f *State) Lacks(name string) bool {
 	c := f.byName[name]
 	return c != nil && c.acked == nil
+}
+
+// MayHave takes note that the proxy may have taken another version of a resource that it
+// nacked, because it has not answered the response with that version.
+func (f *State) MayHave(name string) {
+	if c := f.byName[name]; c != nil {
+		c.mayHave = true
+	}
 }
 
 func (f *State) MaybeAt(visit func(*compiled.View)) {
@@ -303,21 +313,29 @@ func (f *State) addTrial(t Subscription, a *partialRoutes) {
 	}
 }
 
-// Retarget takes note of what the tables that are sent without parts should be now.
+// Retarget takes note of what the tables that are sent without parts should be now, and
+// which routes lead to clusters that the proxy refuses.
 func (f *State) Retarget(t Subscription, to compiled.At, find func(string) *xds.Resource) {
+	lacking := t.ClusterNacks().lacking(to.View)
 	for name, a := range f.tables {
 		r, table := find(name), compiled.TableNamed(to.View, name)
-		switch {
-		case r == nil || table == nil || !t.Wants(name):
+		if r == nil || table == nil || !t.Wants(name) {
 			delete(f.tables, name)
-		case r.Hash == a.target.Hash:
-		case !a.retarget(r, table, t.Acked().View):
+			continue
+		}
+		same := r.Hash == a.target.Hash
+		switch {
+		case same && slices.Equal(lacking, a.lacking):
+		case !a.retarget(r, table, t.Acked().View, lacking):
 			f.giveUp(t, a)
 		case a.clean() && a.isAcked():
 			// It is sent at once, as if nothing had been nacked.
 			delete(f.tables, name)
+		case same:
+			f.addTrial(t, a)
 		}
 	}
+	f.holdRoutes(t, to, find, lacking)
 }
 
 // lastAckedTable is the last table of a name that the proxy acked; nil for none.

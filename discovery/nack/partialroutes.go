@@ -17,6 +17,8 @@ import (
 // group. Acked groups stay. Of a nacked group one half is tried, then the other, until a
 // single part is left. Parts that the proxy's words name are tried apart from the rest.
 // Nothing is sent twice, and one guilty part of n costs about log n responses.
+//
+// Parts that lead to a cluster which the proxy refuses are left out without a trial.
 type partialRoutes struct {
 	target *xds.Resource // the table as it should be
 	table  *ir.RouteTable
@@ -25,9 +27,11 @@ type partialRoutes struct {
 	from   *compiled.View                     // that it is of, until another one is acked
 
 	guilty       []*routePart
-	search       []suspectGroup // the last is tried next
-	coarse       bool           // parts are whole virtual hosts
-	proven       bool           // what stands in for parts was acked
+	held         []*routePart     // lead to clusters that the proxy refuses
+	lacking      []refusedCluster // those clusters, and others
+	search       []suspectGroup   // the last is tried next
+	coarse       bool             // parts are whole virtual hosts
+	proven       bool             // what stands in for parts was acked
 	trial        trial
 	tries        int
 	nackedHashes []xds.Digest   // the last tables that were nacked
@@ -199,7 +203,7 @@ func (a *partialRoutes) halve() {
 // send has the table sent without the suspected parts, except those of the last groups.
 // It reports false if there is no such table.
 func (a *partialRoutes) send(groups int) bool {
-	out := slices.Clone(a.guilty)
+	out := slices.Concat(a.guilty, a.held)
 	for _, g := range a.search[:len(a.search)-groups] {
 		out = append(out, g.parts...)
 	}
@@ -225,6 +229,7 @@ func (a *partialRoutes) need() {
 		}
 	}
 	add(a.guilty)
+	add(a.held)
 	for _, g := range a.search {
 		add(g.parts)
 	}
@@ -297,16 +302,19 @@ func (a *partialRoutes) coarser() bool {
 }
 
 // retarget takes note that the table should be another one. Parts to blame and suspected
-// ones stay so if they are the same as before; all others are tried at once.
-func (a *partialRoutes) retarget(r *xds.Resource, table *ir.RouteTable, at *compiled.View) bool {
-	before := slices.Clone(a.guilty)
+// ones stay so if they are the same as before; all others are tried at once, except those
+// that lead to lacking clusters.
+func (a *partialRoutes) retarget(r *xds.Resource, table *ir.RouteTable, at *compiled.View, lacking []refusedCluster) bool {
+	before := slices.Concat(a.guilty, a.held)
 	for _, g := range a.search {
 		before = append(before, g.parts...)
 	}
 	if a.proven || a.from == nil {
 		a.from = at
 	}
-	fresh := a.partsAfter(before, table)
+	a.lacking = lacking
+	fresh, held := a.partsAfter(before, table)
+	a.held = held
 	a.target, a.table, a.proven, a.tries = r, table, false, 0
 	same := func(old *routePart) *routePart {
 		i := slices.IndexFunc(fresh, old.is)
@@ -345,44 +353,60 @@ func those(old []*routePart, same func(*routePart) *routePart) []*routePart {
 	return out
 }
 
-// partsAfter are the parts of the next table that the proxy has not acked. For parts that
-// were left out, the last acked form is what stood in for them.
-func (a *partialRoutes) partsAfter(left []*routePart, table *ir.RouteTable) []*routePart {
+// partsAfter are the parts of the next table that the proxy has not acked, without those
+// that are held back. For parts that were left out, the last acked form is what stood in
+// for them.
+func (a *partialRoutes) partsAfter(left []*routePart, table *ir.RouteTable) (fresh, held []*routePart) {
 	formers := map[partKey]previous{}
 	for _, p := range left {
 		formers[p.partKey] = p.previous
 	}
-	var out []*routePart
 	for _, h := range table.VirtualHosts {
 		old := hostNamed(a.keptTable(), h.Name)
 		_, whole := formers[partKey{host: h.Name}]
 		if !whole && old != nil && sameHost(old, h) {
 			continue
 		}
-		for _, p := range partsOf(old, h, a.coarse || whole) {
-			if before, known := formers[p.partKey]; known {
-				p.previous = before
-			} else {
-				p.resolve(a.cluster)
-			}
-			if !p.isBack() {
-				out = append(out, p)
+		parts := a.withPrevious(partsOf(old, h, a.coarse || whole), formers)
+		if old != nil && slices.ContainsFunc(parts, func(p *routePart) bool { return p.previous.host == nil && refusedBy(p.routes, a.lacking) != nil }) {
+			// What its requests got before is what others say.
+			parts = a.withPrevious(partsOf(old, h, true), formers)
+		}
+		for _, p := range parts {
+			switch {
+			case p.isBack():
+			case a.hold(p):
+				held = append(held, p)
+			default:
+				fresh = append(fresh, p)
 			}
 		}
 	}
-	return out
+	return fresh, held
+}
+
+// withPrevious finds what the proxy acked last of parts.
+func (a *partialRoutes) withPrevious(parts []*routePart, formers map[partKey]previous) []*routePart {
+	for _, p := range parts {
+		if before, known := formers[p.partKey]; known {
+			p.previous = before
+		} else {
+			p.resolve(a.cluster)
+		}
+	}
+	return parts
 }
 
 // isAcked reports whether the proxy acked what it was sent.
 func (a *partialRoutes) isAcked() bool { return a.acked != nil && a.acked.Hash == a.sent.Hash }
 
-// clean reports whether nothing of the table is nacked.
-func (a *partialRoutes) clean() bool { return len(a.guilty) == 0 && len(a.search) == 0 }
+// clean reports whether nothing of the table is nacked or held back.
+func (a *partialRoutes) clean() bool { return len(a.guilty)+len(a.held)+len(a.search) == 0 }
 
-// blamed visits the parts to blame.
+// blamed visits the parts to blame, and those that are held back.
 func (a *partialRoutes) blamed(visit func(*Nacked) bool) bool {
-	for _, p := range a.guilty {
-		if !visit(&Nacked{Words: p.words, blame: true, Origins: p.origin()}) {
+	for _, p := range slices.Concat(a.guilty, a.held) {
+		if !p.suspected && !visit(&Nacked{Words: p.words, blame: true, Origins: p.origin()}) {
 			return false
 		}
 	}

@@ -18,7 +18,9 @@ type routePart struct {
 	// routes of the part; those of the whole host if that is it.
 	routes   []*ir.Route
 	previous previous
-	words    string // of the nack that it is to blame for
+	words    string // of the nack that it is to blame for, or why it is held back
+	// suspected: it is held back because of a cluster that may be innocent.
+	suspected bool
 }
 
 // partKey identifies a part in one table and in the next.
@@ -198,8 +200,8 @@ func tableWithout(table *ir.RouteTable, parts []*routePart) *ir.RouteTable {
 }
 
 func hostsWithout(h *ir.VirtualHost, parts []*routePart) []*ir.VirtualHost {
-	if parts[0].origins == "" {
-		return previousHosts(h, parts[0].previous)
+	if i := slices.IndexFunc(parts, func(p *routePart) bool { return p.origins == "" }); i >= 0 {
+		return previousHosts(h, parts[i].previous)
 	}
 	out := *h
 	out.Routes = nil

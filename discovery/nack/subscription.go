@@ -21,6 +21,9 @@ type Subscription interface {
 	// Acknowledged is the last resource of a name that the proxy took, when nothing of
 	// the name is refused; nil for none.
 	Acknowledged(name string) *xds.Resource
+	// ClusterNacks is what the proxy nacks of the clusters that route tables lead to; nil
+	// for another type.
+	ClusterNacks() *State
 	// CameWithSomething reports whether the proxy had something of the type before its
 	// stream.
 	CameWithSomething() bool

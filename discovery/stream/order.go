@@ -104,8 +104,13 @@ func (st *Stream) leaving(target *compiled.Streamed, listeners, routes compiled.
 	for _, v := range st.pastViews {
 		add(v)
 	}
-	slices.SortStableFunc(views, func(a, b *compiled.View) int { return cmp.Compare(a.Serial, b.Serial) })
+	sortViews(views)
 	return views
+}
+
+// sortViews puts the oldest first.
+func sortViews(views []*compiled.View) {
+	slices.SortStableFunc(views, func(a, b *compiled.View) int { return cmp.Compare(a.Serial, b.Serial) })
 }
 
 // isAt reports whether the proxy is at one set and at no other. If it is not, elsewhere

@@ -1,6 +1,8 @@
 package stream
 
 import (
+	"slices"
+
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
@@ -33,7 +35,7 @@ func (st *Stream) subscriptions() [5]*subscription {
 func (st *Stream) desired(t *subscription, target *compiled.Streamed) *xds.Set {
 	switch t {
 	case &st.clusters:
-		return target.Clusters
+		return target.ClustersBeside(st.standIns(target))
 	case &st.endpoints:
 		return target.Endpoints
 	case &st.listeners:
@@ -45,6 +47,20 @@ func (st *Stream) desired(t *subscription, target *compiled.Streamed) *xds.Set {
 		return st.settledTables(target)
 	}
 	return target.Routes
+}
+
+// standIns are the views of what the proxy keeps in place of what it nacks, oldest first.
+// Their clusters stay.
+func (st *Stream) standIns(target *compiled.Streamed) (views []*compiled.View) {
+	add := func(v *compiled.View) {
+		if v != nil && v != target.View && !slices.Contains(views, v) {
+			views = append(views, v)
+		}
+	}
+	st.listeners.nacks.MaybeAt(add)
+	st.routes.nacks.MaybeAt(add)
+	sortViews(views)
+	return views
 }
 
 // state is where a type stands.

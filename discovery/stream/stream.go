@@ -135,6 +135,7 @@ func New(shared *Shared, proxy Proxy, variant Variant) *Stream {
 		routes:    subscription{typeURL: xds.RouteType},
 		secrets:   subscription{typeURL: xds.SecretType},
 	}
+	st.routes.clusters = &st.clusters.nacks
 	st.awaited.Over = st.Transport()
 	return st
 }
@@ -143,7 +144,7 @@ func New(shared *Shared, proxy Proxy, variant Variant) *Stream {
 // that it wants by name, in the state of the world.
 func NewProxyless(shared *Shared, proxy Proxy) *Stream {
 	st := New(shared, proxy, StateOfTheWorld)
-	st.proxyless = true
+	st.proxyless, st.routes.clusters = true, nil
 	for _, t := range st.subscriptions() {
 		t.byName = true
 	}

@@ -27,6 +27,7 @@ type subscription struct {
 	sent      compiled.At     // what the last response led to
 	acked     compiled.At     // what the last response that was acked led to
 	nacks     nack.State
+	clusters  *nack.State // of route tables: what is nacked of the clusters they lead to
 }
 
 // sentResponse is a response in flight.
@@ -102,6 +103,7 @@ func (t *subscription) answered(r Request) (current bool) {
 		} else {
 			t.acceptOf(before, r.Version)
 			t.nacks.Nack(t, &s.Sent, *r.Refused)
+			t.noteUnanswered(before)
 		}
 	}
 	return r.Nonce == t.lastNonce || t.lastNonce == ""
@@ -115,6 +117,16 @@ func (t *subscription) acceptOf(before []*sentResponse, version string) {
 		if s.version == version && version != "" {
 			t.accept(s)
 			return
+		}
+	}
+}
+
+// noteUnanswered takes note that the proxy may have taken what was sent before a response
+// that it nacked.
+func (t *subscription) noteUnanswered(before []*sentResponse) {
+	for _, s := range before {
+		for _, r := range s.Resources {
+			t.nacks.MayHave(r.Name)
 		}
 	}
 }
@@ -258,6 +270,9 @@ func (t *subscription) TypeURL() string { return t.typeURL }
 
 // Acked is what the proxy acknowledged last.
 func (t *subscription) Acked() compiled.At { return t.acked }
+
+// ClusterNacks is what the proxy nacks of the clusters that route tables lead to.
+func (t *subscription) ClusterNacks() *nack.State { return t.clusters }
 
 // CameWithSomething reports whether the proxy had something of the type before its stream.
 func (t *subscription) CameWithSomething() bool { return t.initial.before }
