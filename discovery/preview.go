@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
@@ -118,7 +119,8 @@ type preview struct {
 	inV1          bool // problems are also what is lost in it
 	proxiesInV1   []*fleet.Client
 	before, after *mesh.Snapshot
-	otherServices bool // after
+	otherServices bool      // after
+	now           time.Time // by which certificates expire
 
 	proxies, notLookedAt int
 	notLookedAtInV1      int
@@ -146,6 +148,7 @@ func (p *preview) make(ctx context.Context) error {
 		// The same at both times: what one of them does not look at it would seem to lack.
 		p.proxiesInV1, p.notLookedAtInV1 = p.proxiesToCome(p.after, p.before)
 	}
+	p.now = time.Now()
 	c := p.newBeside()
 	defer c.Close()
 	c.Advance(p.before)
@@ -174,7 +177,7 @@ func (p *preview) make(ctx context.Context) error {
 // problemsAt are those of the snapshot that a compiler is at.
 func (p *preview) problemsAt(ctx context.Context, c compiler, at *mesh.Snapshot) (diag.List, error) {
 	lost, err := lostInV1(ctx, c, at, p.proxiesInV1)
-	return slices.Concat(at.Problems, c.Problems(), lost), err
+	return slices.Concat(at.Problems, c.Problems(), lost, p.expiries.Of(at, p.now)), err
 }
 
 // problemsBeside are those of a list that another one has not.

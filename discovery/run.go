@@ -32,6 +32,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 				p.fleet.Sweep()
 				p.letGo()
 				p.checks.rest()
+				p.newest.expire(p.expiries.At(time.Now()))
 			case since = <-changed:
 				waiting = false
 			}
@@ -153,7 +154,9 @@ func (p *Publisher) bring(ctx context.Context, before *compiled.Generation, n ne
 	if before != nil {
 		p.past.End(before, done.next)
 	}
-	p.newest.pass(done.next, done.problems())
+	problems := done.problems()
+	problems[expiryPart] = p.expiries.Advance(snapshot, time.Now())
+	p.newest.pass(done.next, problems)
 	p.metrics.generations.Inc()
 	return done, nil
 }

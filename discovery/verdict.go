@@ -38,6 +38,16 @@ type verdict struct {
 	late       map[string]*fleet.ViewEntry // of which something else was found meanwhile; nil for an entry that has gone
 }
 
+// expiryPart is the part of the problems that comes and goes with time alone.
+const expiryPart = "expiry"
+
+// expire takes note of the certificates that have expired by now, or soon will.
+func (v *verdict) expire(problems diag.List) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.problems.Put(expiryPart, problems)
+}
+
 // begin holds back what is found until the next verdict.
 func (v *verdict) begin() {
 	v.mu.Lock()

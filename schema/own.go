@@ -15,7 +15,8 @@ type Own struct {
 }
 
 // OwnOf checks the text of a stored object. A text that does not decode has only
-// violations.
+// violations. The result does not depend on the time: certificates that expire are not in
+// it.
 func OwnOf(o *Object) Own {
 	found, good := o.warnings()
 	if !good {
@@ -24,6 +25,8 @@ func OwnOf(o *Object) Own {
 	for i := range found {
 		found[i].Object, found[i].Position = o.Key().Ref(), nil
 	}
+	// The caller keeps the result, and certificates expire meanwhile (ExpiryProblems).
+	found = slices.DeleteFunc(found, dependsOnTime)
 	own := Own{Warnings: found.Warnings(), Violations: found.Errors()}
 	if len(own.Violations) > 0 {
 		own.Warnings = append(own.Warnings, o.limits()...) // Decode leaves them out if there are errors.

@@ -63,7 +63,8 @@ func ofLeaf(text func(credential.Summary) string) func(*Secret) string {
 
 func checkSecret(s *Secret) diag.List {
 	var p problems
-	for _, flaw := range s.Pair().Check(time.Now()) {
+	now := time.Now()
+	for _, flaw := range s.Pair().Check(now) {
 		field := "spec." + flaw.Field
 		switch {
 		case flaw.Missing:
@@ -74,7 +75,7 @@ func checkSecret(s *Secret) diag.List {
 			p.invalid(field, flaw.Message)
 		}
 	}
-	return p.list
+	return append(p.list, SecretExpiryProblems(diag.Ref{}, s.Pair().Ends(), now)...)
 }
 
 // CACertSuffix ends the name of the Secret that holds the authorities for another

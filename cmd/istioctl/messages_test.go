@@ -26,9 +26,9 @@ const (
 	messagesDir  = "../../testdata/messages"
 )
 
-// withoutExample are codes that files alone do not show: they need a proxy, or a
+// withoutExample are codes that files alone do not show: they need a proxy, a time, or a
 // mistake of ours.
-var withoutExample = []diag.Code{diag.LostInV3, diag.LostInGRPC, diag.Contradicts, diag.Refused, diag.NotPublished}
+var withoutExample = []diag.Code{diag.CertificateExpiring, diag.CertificateExpiringSoon, diag.LostInV3, diag.LostInGRPC, diag.Contradicts, diag.Refused, diag.NotPublished}
 
 // example of a message, perhaps under mesh settings of its own.
 type example struct{ text, mesh, bad, good string }

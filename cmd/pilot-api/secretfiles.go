@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/pilot-api/pilot-api/credential"
 	"github.com/pilot-api/pilot-api/credential/rotation"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -18,16 +19,21 @@ func (o *options) certificateFiles(settings *mesh.Settings) map[string]rotation.
 	return all
 }
 
-// secretFiles provides discovery with the secrets from files.
+// secretFiles provides discovery with the secrets from files. The server's own
+// certificates are among them, without their keys: no setting names them, so no proxy is
+// sent them.
 type secretFiles struct {
 	*rotation.Follower
 	named map[string]mesh.SecretFile
 }
 
 func (f secretFiles) Secrets() *mesh.FileSecrets {
-	states, all := f.States(), map[string]mesh.FileSecret{}
-	for name := range f.named {
-		all[name] = mesh.FileSecret(states[name])
+	all := map[string]mesh.FileSecret{}
+	for name, state := range f.States() {
+		if _, named := f.named[name]; !named {
+			state.Pair.Key = credential.Key{}
+		}
+		all[name] = mesh.FileSecret(state)
 	}
 	return mesh.NewFileSecrets(all)
 }

@@ -96,7 +96,7 @@ func (a *Authority) sign(t testing.TB, template *x509.Certificate, key *ecdsa.Pr
 	if len(template.DNSNames) > 0 {
 		template.Subject.CommonName = template.DNSNames[0]
 	}
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Minute), time.Now().Add(life)
 	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, key.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func Write(t testing.TB, certificateFile, keyFile string) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{"mesh.example"},
-		NotAfter: time.Now().Add(time.Hour),
+		NotAfter: time.Now().Add(life),
 		IsCA:     true, BasicConstraintsValid: true,
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -48,3 +48,6 @@ func write(t testing.TB, file string, block *pem.Block) {
 		t.Fatal(err)
 	}
 }
+
+// life is how long certificates are valid: too long for a warning that they expire.
+const life = 90 * 24 * time.Hour

@@ -3,10 +3,12 @@ package analyze
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/offline"
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
 	v1 "github.com/pilot-api/pilot-api/envoy/v1"
@@ -37,10 +39,10 @@ func (f *Options) analyzeFiles(ctx context.Context, s *cli.Session) (*client.Pro
 	if len(objects) == 0 && len(problems) == 0 {
 		return nil, f.Files.NoObjects()
 	}
-	snapshot := mesh.NewSnapshot(0, settings, objects)
+	snapshot := mesh.NewSnapshot(0, settings, objects).WithFiles(offline.SecretFiles(settings))
 	c := compile.NewCompiler()
 	c.Advance(snapshot)
-	problems = slices.Concat(problems, snapshot.Problems, c.Problems())
+	problems = slices.Concat(problems, snapshot.Problems, c.Problems(), new(mesh.Expiries).Advance(snapshot, time.Now()))
 	var lost v1.Losses
 	for _, proxy := range snapshot.ExpectedProxies() {
 		config, own := c.Proxy(snapshot.View(proxy))

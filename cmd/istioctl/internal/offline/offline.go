@@ -60,12 +60,12 @@ func (f *Flags) Snapshot(ctx context.Context, s *cli.Session) (*mesh.Snapshot, [
 	for i, m := range found {
 		objects[i] = m.Object
 	}
-	return mesh.NewSnapshot(0, settings, objects).WithFiles(secretFiles(settings)), objects, nil
+	return mesh.NewSnapshot(0, settings, objects).WithFiles(SecretFiles(settings)), objects, nil
 }
 
-// secretFiles returns the secrets that the settings name, from the files on this
+// SecretFiles returns the secrets that the settings name, from the files on this
 // machine.
-func secretFiles(settings *mesh.Settings) *mesh.FileSecrets {
+func SecretFiles(settings *mesh.Settings) *mesh.FileSecrets {
 	all := map[string]mesh.FileSecret{}
 	for name, files := range settings.SecretFiles {
 		all[name] = mesh.FileSecret(rotation.Files(files).Read())
