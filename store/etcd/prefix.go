@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pilot-api/pilot-api/store/etcd/roster"
 )
 
 // Holds returns an error for a prefix under which nothing was ever stored if another
@@ -50,7 +52,7 @@ func storesIn(ctx context.Context, client *clientv3.Client, prefix string) (ours
 	}
 	for _, kv := range all.Kvs {
 		key := string(kv.Key)
-		if key != mine.settings {
+		if key != mine.settings && !strings.HasPrefix(key, roster.Root(prefix)) {
 			others++
 		}
 		if root, _, ok := strings.Cut(key+"/", "/objects/"); ok {
