@@ -32,6 +32,9 @@ func (p *plan) writeView(key string, last *compiled) *compiled {
 	c := p.writer(s, who)
 	c.last, c.inbound, c.ownTables = last, map[int]*mesh.Instance{}, map[*ir.RouteTable]bool{}
 	config := &ir.Config{RouteDelay: p.settings.RDSRefreshDelay, Delay: p.settings.DiscoveryRefreshDelay}
+	if s.sidecar != nil {
+		config.Origins = []diag.Ref{s.sidecar.ref}
+	}
 	switch who.role {
 	case mesh.Sidecar:
 		c.sidecar(config)
@@ -278,6 +281,6 @@ func sameTable(a, b *ir.RouteTable) bool {
 }
 
 func sameConfig(a, b *ir.Config) bool {
-	return a.Delay == b.Delay && a.RouteDelay == b.RouteDelay && sameList(a.Listeners, b.Listeners) &&
+	return a.Delay == b.Delay && a.RouteDelay == b.RouteDelay && slices.Equal(a.Origins, b.Origins) && sameList(a.Listeners, b.Listeners) &&
 		sameList(a.RouteTables, b.RouteTables) && sameList(a.Secrets, b.Secrets) && sameList(a.Clusters, b.Clusters)
 }

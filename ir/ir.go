@@ -30,6 +30,9 @@ type Config struct {
 	// Secrets are sorted by name. Names are unique. They are the ones that
 	// listeners and clusters refer to.
 	Secrets []*Secret
+	// Origins are the objects that decide what is in the configuration at all, such as the
+	// Sidecar that a proxy follows. No other part need name them.
+	Origins []diag.Ref
 	// RouteDelay is how long a proxy waits between polls for route tables, Delay
 	// the same for everything else. Envoy decides how to jitter it.
 	RouteDelay, Delay time.Duration

@@ -5,6 +5,7 @@ import "github.com/pilot-api/pilot-api/diag"
 // EachOrigin calls visit with the objects that the parts of a configuration came
 // from, once for each part that names the object.
 func (c *Config) EachOrigin(visit func(diag.Ref)) {
+	eachOf(c.Origins, visit)
 	for _, cluster := range c.Clusters {
 		cluster.EachOrigin(visit)
 	}
