@@ -53,7 +53,8 @@ type Register struct {
 
 const (
 	// replicaLease is how long a silent replica counts as present.
-	replicaLease = 15 * time.Second
+	// Less than 15 seconds after its death nobody waits for it.
+	replicaLease = 10 * time.Second
 	// replicaMemory is how long it then counts as missing.
 	replicaMemory = 10 * time.Minute
 )
