@@ -17,9 +17,17 @@ type Proxy struct {
 	Address        string    `json:"address,omitempty"`
 	Replica        string    `json:"replica,omitempty"`
 	ConnectedSince time.Time `json:"connectedSince"`
-	// Revision is the store revision that the proxy runs, 0 while it is unknown.
-	Revision int64                `json:"revision"`
-	Types    map[string]ProxyType `json:"types"` // by explain.Types
+	// State is Disconnected for a proxy that was connected and is not now, else empty.
+	State    string     `json:"state,omitempty"`
+	LastSeen *time.Time `json:"lastSeen,omitempty"` // of a disconnected one
+	// Lost: a disconnected one did not end its connection itself. It may run.
+	Lost bool `json:"lost,omitempty"`
+	// Revision is the store revision that the proxy runs, 0 while it is unknown, and always
+	// over v1.
+	Revision int64 `json:"revision"`
+	// FetchedRevision is the one that a proxy over v1 has fetched.
+	FetchedRevision int64                `json:"fetchedRevision,omitempty"`
+	Types           map[string]ProxyType `json:"types"` // by explain.Types
 }
 
 // ProxyType is the state of a proxy for one type of its configuration.
@@ -29,10 +37,19 @@ type ProxyType struct {
 	Error   string `json:"error,omitempty"` // as the proxy sent it
 }
 
+// Disconnected is the State of a proxy that was connected and is not now.
+const Disconnected = "DISCONNECTED"
+
 // Proxies returns the proxies that are connected to any replica, sorted by node. If a
 // replica does not answer, its proxies are missing and the server sends a warning.
 func (c *Client) Proxies(ctx context.Context) ([]Proxy, error) {
 	return c.proxies(ctx, "", nil)
+}
+
+// AllProxies returns Proxies, and those that were connected and are not now, as long as
+// the server keeps them.
+func (c *Client) AllProxies(ctx context.Context) ([]Proxy, error) {
+	return c.proxies(ctx, "", url.Values{"disconnected": {"true"}})
 }
 
 // Proxy returns the entries of one node: usually one, several if it has several
@@ -45,6 +62,14 @@ func (c *Client) Proxy(ctx context.Context, node string) ([]Proxy, error) {
 // contains it.
 func (c *Client) ProxiesOf(ctx context.Context, key schema.Key) ([]Proxy, error) {
 	return c.proxies(ctx, "", objectQuery(key))
+}
+
+// AllProxiesOf is ProxiesOf with those that are disconnected, also if it is not known any
+// more what they had.
+func (c *Client) AllProxiesOf(ctx context.Context, key schema.Key) ([]Proxy, error) {
+	query := objectQuery(key)
+	query.Set("disconnected", "true")
+	return c.proxies(ctx, "", query)
 }
 
 func (c *Client) proxies(ctx context.Context, path string, query url.Values) ([]Proxy, error) {

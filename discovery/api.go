@@ -41,6 +41,7 @@ type (
 	TypeStatus     = feedback.TypeStatus
 	ProxyStatus    = feedback.ProxyStatus
 	Refusal        = feedback.Refusal
+	Presence       = feedback.Presence
 	ObjectStatus   = feedback.ObjectStatus
 	ObjectStatuses = feedback.ObjectStatuses
 )

@@ -9,23 +9,27 @@ import (
 // concludePolls is conclude for a proxy that has polled. What it has is looked at until
 // that is all that it should have.
 func (p *Publisher) concludePolls(c *fleet.Client) {
-	target := c.View()
-	if target == nil || c.Transition.Acked() == target && !c.Awaited.Pending.Load() {
+	v := c.View()
+	if v == nil {
+		return
+	}
+	target := v.Polled()
+	if c.Transition.Acked() == target && !c.Awaited.Pending.Load() {
 		return
 	}
 	state := feedback.Synced
-	var at *compiled.View
+	var at *compiled.Polled
 	if v, newest := c.Fetched.Oldest(target); v == nil {
-		at = c.Transition.EachType(target, func(_ string, t feedback.TypeStatus) { state = feedback.Worse(state, t.State) })
+		at = c.EachType(target, func(_ string, t feedback.TypeStatus) { state = feedback.Worse(state, t.State) })
 	} else if newest {
 		at = target
 	}
 	switch {
 	case !c.Awaited.Pending.Load():
 	case state == feedback.Rejected:
-		p.convergence.Leave(&c.Awaited, target.Revision)
+		p.convergence.Leave(&c.Awaited, v.Revision)
 	case at == target:
-		p.convergence.Accept(&c.Awaited, target.Revision)
+		p.convergence.Accept(&c.Awaited, v.Revision)
 	}
 }
 

@@ -41,6 +41,7 @@ func (p *Publisher) connect(node mesh.Node, begin func(streamProxy) *stream.Stre
 		state.ViewEntry.UsesStreams.Store(true)
 	}
 	p.fleet.Connect(state.Client, st)
+	p.arrivals.came(state.Client, st)
 	return st, nil
 }
 
@@ -58,5 +59,10 @@ func (p streamProxy) PastViews(next *compiled.View, is func(*compiled.View) bool
 	return views
 }
 
-func (p streamProxy) Closed(st *stream.Stream) { p.publisher.fleet.Disconnect(p.Client, st) }
-func (p streamProxy) NacksChanged()            { p.publisher.fleet.NoteRefusing(p.Client) }
+func (p streamProxy) Closed(st *stream.Stream) {
+	p.publisher.fleet.NoteEnd(p.Client, st)
+	p.publisher.fleet.Disconnect(p.Client, st)
+	p.publisher.arrivals.left(p.Client, st)
+}
+
+func (p streamProxy) NacksChanged() { p.publisher.fleet.NoteRefusing(p.Client) }

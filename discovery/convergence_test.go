@@ -191,7 +191,7 @@ func TestConvergenceOverPolls(t *testing.T) {
 		for _, ask := range []struct {
 			typeURL string
 			names   []string
-		}{{discovery.ClusterType, nil}, {discovery.ListenerType, nil}, {discovery.RouteType, []string{"80"}}} {
+		}{{discovery.ClusterType, nil}, {discovery.ListenerType, nil}, {discovery.RouteType, []string{"80"}}, {discovery.EndpointType, nil}} {
 			a, err := m.s.V3(ask.typeURL, rest, versions[ask.typeURL], ask.names)
 			if err != nil {
 				t.Fatal(err)

@@ -109,6 +109,7 @@ type Publisher struct {
 	// convergence is of changes on their way to proxies.
 	convergence feedback.Convergence
 	expiries    mesh.Expiries
+	arrivals    *arrivals
 	acks        acks
 	caughtUp    caughtUp
 
@@ -138,9 +139,11 @@ func New(opts Options) *Publisher {
 	p.newCompiler = func() compiler { return compile.NewCompilerWithin(p.results) }
 	p.newBeside = func() compiler { return compile.NewCompilerBeside(p.results) }
 	p.compiler = p.newCompiler()
+	p.arrivals = newArrivals(p.opts.Log, p.opts.Registry)
 	p.fleet = fleet.New(fleet.Options{
 		MaxProxies: p.opts.MaxProxies, MaxViews: p.opts.MaxViews, ProxyIdle: p.opts.ProxyIdle,
 		Domain: p.opts.Settings.Domain, Began: p.made,
+		AbsentFor: p.opts.AbsentFor, Turned: p.arrivals.turned,
 	}, p.age)
 	p.encoder = compiled.NewEncoder(p.opts.MaxProxies, p.opts.Log, p.recoverPanic, p.found)
 	p.past = history.New(history.Options{

@@ -218,6 +218,13 @@ func followWith(t testing.TB, src discovery.Source, opts discovery.Options, f *f
 		opts.Settings = settings()
 	}
 	s := discovery.NewWith(opts, func(c discovery.Compiler) discovery.Compiler { return faulty{c, f} })
+	started(t, s)
+	return s
+}
+
+// started runs a server inside a bubble, in which it has settled when this returns.
+func started(t testing.TB, s *discovery.Publisher) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -228,5 +235,4 @@ func followWith(t testing.TB, src discovery.Source, opts discovery.Options, f *f
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
 	synctest.Wait()
-	return s
 }

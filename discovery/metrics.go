@@ -28,6 +28,8 @@ func newMetrics(p *Publisher) *metrics {
 	gauge("proxies", "Proxies remembered.", func() int { _, proxies := p.fleet.Size(); return proxies })
 	gauge("unproved_proxies", "Node ids that polled from beside no known workload and did not come back: nobody waits for them.", p.fleet.UnprovedCount)
 	gauge("refusing_proxies", "Proxies that refuse something of what they are answered.", p.fleet.RefusingCount)
+	gauge("disconnected_proxies", "Proxies that were connected and are not now, and are still known.", func() int { return len(p.Absent()) })
+	gauge("lost_proxies", "Those of the disconnected proxies that did not end their connection themselves.", p.lostCount)
 	gauge("problems", "Things that the published configuration could not honour.", p.problemCount)
 	gauge("results", "Results that are kept, of which configurations are made.", p.results.Used)
 	gauge("max_results", "How many results are kept at most, before new proxies are refused a configuration; 0 for no bound.", p.results.Most)

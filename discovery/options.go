@@ -49,6 +49,11 @@ type Options struct {
 	// ProxyIdle is how long a proxy may be silent before its view is no
 	// longer compiled ahead; it is compiled when it asks again. 10 minutes.
 	ProxyIdle time.Duration
+	// AbsentFor is how long a proxy that was connected and is not now is still known. 24
+	// hours.
+	AbsentFor time.Duration
+	// Others know the proxies of the other replicas; nil for no others.
+	Others Others
 	// MaxViews bounds the views kept. One more takes the place of the one
 	// that proxies beside no known workload asked for longest ago, or else any
 	// proxy. 2,000.
@@ -73,6 +78,9 @@ func (o Options) withDefaults() Options {
 	if o.LeftOut == nil {
 		o.LeftOut = func() diag.List { return nil }
 	}
+	if o.Others == nil {
+		o.Others = noOthers{}
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -84,6 +92,7 @@ func (o Options) withDefaults() Options {
 		{&o.MaxHoldOff, 500 * time.Millisecond},
 		{&o.CheckPatience, 500 * time.Millisecond},
 		{&o.ProxyIdle, 10 * time.Minute},
+		{&o.AbsentFor, 24 * time.Hour},
 	} {
 		if *d.option == 0 {
 			*d.option = d.instead

@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -18,11 +19,18 @@ func (p *Publisher) Run(ctx context.Context) error {
 	sweep := time.NewTicker(p.opts.ProxyIdle)
 	defer sweep.Stop()
 	var busy, since time.Time // when the last publication ended, when its changes came
+	placed := false
+	var placing sync.WaitGroup
+	defer placing.Wait()
 	for compiling := context.WithoutCancel(ctx); ; compiling = ctx {
 		// Asked for before the snapshot, so that no change falls between.
 		changed := timed(ctx, p.opts.Source.Changed(), p.opts.Files.Changed())
 		if p.follow(compiling, since) {
 			busy = time.Now()
+		}
+		if !placed && p.Ready() {
+			placed = true
+			placing.Go(func() { p.placeReturning(ctx) })
 		}
 		for waiting := true; waiting; {
 			select {

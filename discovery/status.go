@@ -17,19 +17,47 @@ func (p *Publisher) Introduce(node mesh.Node, a fleet.Agent) {
 // Proxies are all that are connected, by node; or those of them that some objects
 // concern.
 func (p *Publisher) Proxies(of ...diag.Ref) []feedback.ProxyStatus {
-	return p.fleet.Statuses(p.Revision(), func(*fleet.Client) bool { return true }, of)
+	return p.fleet.Statuses(p.Revision(), func(*fleet.Client) bool { return true }, p.subjects(of))
 }
 
 // ProxiesCalled are those of Proxies that call themselves so.
 func (p *Publisher) ProxiesCalled(node string, of ...diag.Ref) []feedback.ProxyStatus {
-	return p.fleet.Statuses(p.Revision(), func(c *fleet.Client) bool { return c.Node.ID == node }, of)
+	return p.fleet.Statuses(p.Revision(), func(c *fleet.Client) bool { return c.Node.ID == node }, p.subjects(of))
+}
+
+// Disconnected returns the proxies that were connected and are connected to no replica now:
+// all, or those of a node id unless it is "". Of the proxies that some objects concern,
+// those whose configuration is not known any more are among them.
+func (p *Publisher) Disconnected(node string, of ...diag.Ref) []feedback.ProxyStatus {
+	var all []feedback.ProxyStatus
+	subjects := p.subjects(of)
+	for _, one := range p.Absent() {
+		if node != "" && one.Node.ID != node {
+			continue
+		}
+		if c := p.fleet.Find(one.Node); c != nil && !subjects.None() {
+			if state := (feedback.ProxySyncState{View: c.View()}); state.View != nil && !state.Concerns(subjects) {
+				continue
+			}
+		}
+		all = append(all, one.Status())
+	}
+	return all
+}
+
+func (p *Publisher) subjects(of []diag.Ref) feedback.Subjects {
+	_, workloads, _ := p.newest.known()
+	return workloads.Subjects(of)
 }
 
 // ObjectStatuses takes a look at all proxies. What is as it was in an earlier look, nil for
 // none, is shared with that.
 func (p *Publisher) ObjectStatuses(before *feedback.ObjectStatuses) *feedback.ObjectStatuses {
-	published, problems := p.newest.known()
-	return feedback.NewObjectStatuses(meshOf(published), problems, before, func(visit func(feedback.ProxySyncState), r feedback.SyncVisitor) {
+	published, workloads, problems := p.newest.known()
+	out := feedback.NewObjectStatuses(meshOf(published), workloads, problems, before, func(visit func(feedback.ProxySyncState), r feedback.SyncVisitor) {
 		p.fleet.EachState(p.Revision(), visit, r)
+		p.fleet.EachAwaited(p.opts.Others.Has, visit)
 	})
+	out.Returning = p.returning()
+	return out
 }

@@ -13,7 +13,7 @@ import (
 
 // fetches notes that a proxy was answered a type.
 func (p *Publisher) fetches(state *located, name string) {
-	state.Fetched.Note(name, state.View)
+	state.Fetched.Note(name, state.View.Polled())
 	p.concludePolls(state.Client)
 }
 

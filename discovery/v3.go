@@ -49,7 +49,7 @@ func (p *Publisher) poll(typeURL string, node mesh.Node, version string, names [
 	case xds.ListenerType:
 		answer, err = state.v3Listeners(g, version, names)
 	case xds.SecretType:
-		answer, err = state.v3Secrets(names, keys)
+		answer, err = state.v3Secrets(version, names, keys)
 		p.fleet.NoteDenied(state.Client, errors.Is(err, feedback.ErrWithheld))
 	default:
 		return xds.Answer{}, fmt.Errorf("%w %q: want %s, %s, %s, %s or %s", ErrBadType, typeURL, xds.ClusterType, xds.EndpointType, xds.ListenerType, xds.RouteType, xds.SecretType)
@@ -114,9 +114,11 @@ func (p *located) v3Endpoints(g *compiled.Generation, version string, names []st
 	if len(names) == 0 {
 		names = compiled.EndpointKeys(p.View.Config.Clusters)
 	}
-	answer := xds.Gather(xds.EndpointType, names, func(name string) *xds.Resource { return g.Endpoints.Of(name).V3() })
+	find := func(name string) *xds.Resource { return g.Endpoints.Of(name).V3() }
+	answer := xds.Gather(xds.EndpointType, names, find)
 	switch {
 	case answer.Version == version || !p.lacksEndpoints(g, version, names):
+		p.Transition.NoteEndpoints(p.View.Polled().Endpoints(), names, version, answer.Version, find)
 		return answer, nil
 	case version == "":
 		return xds.Answer{}, poll.ErrBehind
@@ -126,7 +128,7 @@ func (p *located) v3Endpoints(g *compiled.Generation, version string, names []st
 
 // v3Secrets is not part of a transition: what refers to a secret that is not there
 // any more keeps the last one.
-func (p *located) v3Secrets(names []string, keys bool) (xds.Answer, error) {
+func (p *located) v3Secrets(version string, names []string, keys bool) (xds.Answer, error) {
 	if !keys && compiled.WantsKeys(p.View.Config, names) {
 		return xds.Answer{}, feedback.ErrWithheld
 	}
@@ -134,7 +136,9 @@ func (p *located) v3Secrets(names []string, keys bool) (xds.Answer, error) {
 	if err != nil {
 		return xds.Answer{}, err
 	}
-	return a.Secrets.Answer(names), nil
+	answer := a.Secrets.Answer(names)
+	p.Transition.NoteSecrets(a.Secrets, names, version, answer.Version)
+	return answer, nil
 }
 
 // lacksEndpoints reports whether a proxy asks for endpoints that are still to be heard of

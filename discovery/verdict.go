@@ -33,6 +33,7 @@ type verdict struct {
 	// changes lead from what is published to what was refused.
 	changes []schema.Change
 
+	workloads  feedback.Workloads // of published
 	problems   feedback.Tally
 	publishing bool
 	late       map[string]*fleet.ViewEntry // of which something else was found meanwhile; nil for an entry that has gone
@@ -60,6 +61,7 @@ func (v *verdict) begin() {
 func (v *verdict) pass(published *compiled.Generation, changed map[string]diag.List) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.workloads = v.workloads.Next(meshOf(v.published), published.Mesh)
 	v.published = published
 	for part, problems := range changed {
 		v.problems.Put(part, problems)
@@ -139,10 +141,10 @@ func (v *verdict) judged() (*compiled.Generation, []schema.Change) {
 }
 
 // known is what is published, and all problems of it, but for what proxies refuse.
-func (v *verdict) known() (*compiled.Generation, diag.List) {
+func (v *verdict) known() (*compiled.Generation, feedback.Workloads, diag.List) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.published, v.problems.List()
+	return v.published, v.workloads, v.problems.List()
 }
 
 // Report is everything that the published configuration could not honour. What

@@ -23,6 +23,7 @@ var statusOpenAPI = map[string]any{
 			"properties": map[string]any{
 				"proxies": map[string]any{"type": "integer", "description": "How many they are."},
 				"running": map[string]any{"type": "integer", "description": "How many of them run this version of it."},
+				"fetched": map[string]any{"type": "integer", "description": "How many of them fetched it over v1, and cannot say whether they run it."},
 			},
 		},
 		"conditions": map[string]any{

@@ -27,11 +27,26 @@ type Status struct {
 }
 
 // Programmed counts the connected proxies that have an object in their
-// configuration, and those of them that run this version of it.
+// configuration, and those of them that run this version of it. Fetched counts those over
+// v1 that have fetched it: whether they run it cannot be known, and they are not among
+// Running.
 type Programmed struct {
 	Proxies int `json:"proxies"`
 	Running int `json:"running"`
+	Fetched int `json:"fetched,omitempty"`
 }
+
+// Summary returns how far the proxies are, in words.
+func (p Programmed) Summary() string {
+	text := fmt.Sprintf("%d of %d proxies run it", p.Running, p.Proxies)
+	if p.Fetched > 0 {
+		text += fmt.Sprintf(", %d over v1 fetched it and cannot say whether they use it", p.Fetched)
+	}
+	return text
+}
+
+// Complete reports whether no proxy is known to lack it.
+func (p Programmed) Complete() bool { return p.Running+p.Fetched == p.Proxies }
 
 // Condition returns the condition of a type, or the zero value.
 func (s *Status) Condition(kind string) metav1.Condition {
@@ -43,7 +58,7 @@ func (s *Status) Condition(kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// Summary returns the progress in a word, or as 2/3.
+// Summary returns the progress in a word, as 2/3, or with one over v1 as 2/3 +1 fetched.
 func (s *Status) Summary() string {
 	c := s.Condition(ConditionProgrammed)
 	switch {
@@ -54,7 +69,11 @@ func (s *Status) Summary() string {
 	case c.Reason == ReasonPending && s.Programmed.Proxies == 0:
 		return ReasonPending
 	}
-	return fmt.Sprintf("%d/%d", s.Programmed.Running, s.Programmed.Proxies)
+	text := fmt.Sprintf("%d/%d", s.Programmed.Running, s.Programmed.Proxies)
+	if n := s.Programmed.Fetched; n > 0 {
+		text += fmt.Sprintf(" +%d fetched", n)
+	}
+	return text
 }
 
 // ProgrammedColumn returns the column for Summary, which precedes the age in tables

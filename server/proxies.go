@@ -27,10 +27,10 @@ type proxy struct {
 	Replica string `json:"replica,omitempty"`
 }
 
-var proxyParams = params("local", "object")
+var proxyParams = params("local", "object", "disconnected")
 
 // proxies answers with the proxies connected to any replica, or with local=true to
-// this one. A Warning header names each replica that does not answer, whose proxies
+// this one. With disconnected=true it adds those that were connected and are not now. A Warning header names each replica that does not answer, whose proxies
 // are missing.
 func (s *Server) proxies(w http.ResponseWriter, r *http.Request) error {
 	all, err := s.proxiesAsked(w, r, "")
@@ -78,14 +78,45 @@ func (s *Server) proxiesAsked(w http.ResponseWriter, r *http.Request, node strin
 	if node != "" {
 		known = func(of ...diag.Ref) []discovery.ProxyStatus { return s.opts.Discovery.ProxiesCalled(node, of...) }
 	}
+	disconnected, err := wire.BoolParam(q, "disconnected")
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range known(of...) {
 		all = append(all, proxy{p, self})
 	}
+	if disconnected {
+		for _, p := range s.opts.Discovery.Disconnected(node, of...) {
+			all = append(all, proxy{p, self})
+		}
+	}
 	if !local {
-		all = append(all, s.proxiesOfOthers(w, r, node, q.Get("object"))...)
+		all = append(all, s.proxiesOfOthers(w, r, node, q)...)
+	}
+	if disconnected && !local {
+		all = onlyWhereConnected(all)
 	}
 	slices.SortStableFunc(all, func(a, b proxy) int { return strings.Compare(a.Node, b.Node) })
 	return all, nil
+}
+
+// onlyWhereConnected leaves out that a proxy was connected to one replica if it is
+// connected to another, or was later.
+func onlyWhereConnected(all []proxy) []proxy {
+	last := map[string]*proxy{}
+	for i := range all {
+		p := &all[i]
+		if known := last[p.Node]; known == nil || known.LastSeen != nil && (p.LastSeen == nil || p.LastSeen.After(*known.LastSeen)) {
+			last[p.Node] = p
+		}
+	}
+	out := make([]proxy, 0, len(all))
+	for i := range all {
+		if p := &all[i]; p.LastSeen == nil || last[p.Node] == p {
+			out = append(out, *p)
+		}
+	}
+	return out
 }
 
 // objectParam returns the object whose proxies are asked for, if any.
@@ -111,13 +142,13 @@ func refParam(param, text string) (diag.Ref, error) {
 }
 
 // proxiesOfOthers asks all other replicas at once.
-func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, node, object string) []proxy {
+func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, node string, asked url.Values) []proxy {
 	ctx, cancel := context.WithTimeout(r.Context(), replica.Timeout)
 	defer cancel()
 	var mu sync.Mutex
 	var all []proxy
 	s.askOthers(ctx, w, "proxies", func(of replica.Replica) error {
-		found, err := proxiesAt(ctx, of, node, object)
+		found, err := proxiesAt(ctx, of, node, asked)
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, found...)
@@ -128,13 +159,15 @@ func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, node, o
 
 // proxiesAt returns the proxies that a replica knows, of one node or, if node is
 // "", of all.
-func proxiesAt(ctx context.Context, of replica.Replica, node, object string) (found []proxy, err error) {
+func proxiesAt(ctx context.Context, of replica.Replica, node string, asked url.Values) (found []proxy, err error) {
 	path, q := []string{proxiesPath}, url.Values{}
 	if node != "" {
 		path = append(path, url.PathEscape(node))
 	}
-	if object != "" {
-		q.Set("object", object)
+	for _, name := range []string{"object", "disconnected"} {
+		if asked.Has(name) {
+			q.Set(name, asked.Get(name))
+		}
 	}
 	_, err = replica.Ask(ctx, of, path, q, "", &found)
 	if e, ok := errors.AsType[*replica.Error](err); ok && node != "" && e.IsWithout(node) {

@@ -119,7 +119,7 @@ func (s *Server) replicaOf(w http.ResponseWriter, r *http.Request, node string) 
 	var mu sync.Mutex
 	var since time.Time
 	s.askOthers(ctx, w, "proxies", func(other replica.Replica) error {
-		found, err := proxiesAt(ctx, other, node, "")
+		found, err := proxiesAt(ctx, other, node, nil)
 		mu.Lock()
 		defer mu.Unlock()
 		for _, p := range found {

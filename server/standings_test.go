@@ -196,9 +196,9 @@ func TestFreshStatus(t *testing.T) {
 	}
 }
 
-// TestMissingReplica checks that a missing replica counts while it answers, and
-// that otherwise no object is reported as run by all. A replica that is itself cut
-// off says so.
+// TestMissingReplica checks that the proxies of a missing replica count while it
+// answers. One that does not holds up nobody, and is named. A replica that is itself
+// cut off says so.
 func TestMissingReplica(t *testing.T) {
 	outside.Slow(t)
 	mem := memory.New()
@@ -218,12 +218,14 @@ func TestMissingReplica(t *testing.T) {
 	known.mu.Lock()
 	known.others["far"] = unanswered(t)
 	known.mu.Unlock()
-	s := seen.until(rule.Metadata.ResourceVersion, "Unknown")
-	if c := s.condition("Programmed"); !strings.Contains(c.Message, "far is missing since 05:06:07, and did not leave") {
-		t.Errorf("missing: %+v", c)
+	s := seen.until(rule.Metadata.ResourceVersion, "Programmed")
+	if c := s.condition("Programmed"); s.Programmed.Proxies != 1 || !strings.Contains(c.Message, "far is missing since 05:06:07, and did not leave: its proxies do not count") {
+		t.Errorf("missing: %+v", s)
 	}
 	known.leave("far")
-	seen.until(rule.Metadata.ResourceVersion, "Programmed")
+	if s = seen.until(rule.Metadata.ResourceVersion, "Programmed"); strings.Contains(s.condition("Programmed").Message, "far") {
+		t.Errorf("it has left: %+v", s)
+	}
 
 	known.mu.Lock()
 	known.cutOff = since

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -48,6 +49,8 @@ type options struct {
 
 	limits limits
 
+	keepDisconnected time.Duration
+
 	logLevel  string
 	logFormat string
 }
@@ -73,6 +76,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.etcdPassword, "etcd-password-file", "", "file with the password of --etcd-user")
 	f.StringVar(&o.meshConfig, "mesh-config", "", "file with the settings of the whole mesh (docs/reference/mesh-config.md)")
 	f.StringVar(&o.domain, "domain", "cluster.local", "suffix of full service names, after NAME.NAMESPACE.svc")
+	f.DurationVar(&o.keepDisconnected, "keep-disconnected", 24*time.Hour, "how long proxies that were connected stay in 'istioctl proxy-status', at most 10,000 of them")
 	o.limits.register(f)
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
@@ -100,6 +104,9 @@ func (o *options) validate() error {
 	}
 	if o.quotaBytes < leastQuota {
 		return fmt.Errorf("%w: --quota-bytes %d: must be at least %d", errUsage, o.quotaBytes, int64(leastQuota))
+	}
+	if o.keepDisconnected < time.Minute {
+		return fmt.Errorf("%w: --keep-disconnected %s: must be at least 1m", errUsage, o.keepDisconnected)
 	}
 	if err := o.limits.validate(); err != nil {
 		return err

@@ -29,6 +29,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/etcd/embedded"
+	"github.com/pilot-api/pilot-api/store/etcd/roster"
 )
 
 // run wires up the program: etcd, the store over it, the cache that follows the store,
@@ -77,11 +78,14 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	registerStoreMetrics(registry, backend, view, lag)
 	memory := o.rememberSettings(settings.PrivateFolders, log)
 	registerCertificateMetrics(registry, certificates)
+	others, stay := backend.replicas(o, o.advertised(listener.Addr()), registry, log)
+	known := newInventory(roster.New(backend.client, o.etcdPrefix, o.keepDisconnected, log), others, backend.embedded != nil, log)
 	proxies := discovery.New(discovery.Options{
 		Source: view, CatchUp: view.CatchUp, LeftOut: leftOut(view), Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
 		MaxResults: maxResults(availableMemory()), EnterLarge: long.EnterOwing,
+		AbsentFor: o.keepDisconnected, Others: known,
 	})
-	others, stay := backend.replicas(o, o.advertised(listener.Addr()), registry, log)
+	rosterRevision := known.load(ctx, proxies)
 	api := server.New(server.Options{
 		Long:      long,
 		Store:     store.Strict(objects),
@@ -108,7 +112,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams, local.grpc.listeners()...) })
 	}
 	go tidyUp(ctx)
-	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, stay, objects.KeepHistory, certificates.Run,
+	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, stay,
+		func(ctx context.Context) error { return known.run(ctx, rosterRevision) },
+		objects.KeepHistory, certificates.Run,
 		func(ctx context.Context) error { return backend.admin(ctx, o, log) },
 		func(ctx context.Context) error { return memory.run(ctx, proxies.Ready) },
 		func(ctx context.Context) error { return greet(ctx, o, objects, log) })

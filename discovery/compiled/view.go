@@ -9,6 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/cached"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // View is what all proxies with one mesh.View.Key should have. Each Envoy version
@@ -29,6 +30,7 @@ type View struct {
 	Until atomic.Int64 // revision of the view that took its place, 0 while none did
 
 	from           cached.Brief[map[diag.Ref]struct{}] // objects
+	hosts          cached.Brief[map[string]struct{}]   // of services
 	lastDifference atomic.Pointer[difference]          // to the view before
 
 	v1 cached.Lazy[V1Answers]
@@ -39,6 +41,7 @@ type View struct {
 	ofProxyless  cached.Lazy[V3Answers]
 	toProxyless  atomic.Pointer[Streamed] // of clients of gRPC, nil before the first
 	streaming    sync.Mutex               // held to make either
+	polled       polledNow
 }
 
 func NewView(g *Generation, key string, config *ir.Config) *View {
@@ -96,6 +99,20 @@ func (v *View) Origins() map[diag.Ref]struct{} {
 	return *v.from.Get(func() *map[diag.Ref]struct{} {
 		all := map[diag.Ref]struct{}{}
 		v.Config.EachOrigin(func(ref diag.Ref) { all[ref] = struct{}{} })
+		return &all
+	})
+}
+
+// Hosts are the services whose endpoints are in the configuration, as keys name them
+// (mesh.Service.KeyHost), collected when somebody asks.
+func (v *View) Hosts() map[string]struct{} {
+	return *v.hosts.Get(func() *map[string]struct{} {
+		all := map[string]struct{}{}
+		for _, c := range v.Config.Clusters {
+			if c.EndpointKey != "" {
+				all[mesh.ParseServiceKey(c.EndpointKey).Hostname] = struct{}{}
+			}
+		}
 		return &all
 	})
 }

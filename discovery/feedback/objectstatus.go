@@ -18,13 +18,19 @@ type ObjectStatuses struct {
 	Revision int64
 	// Objects that it was compiled from, in no order. The slice is shared.
 	Objects []*schema.Object
+	// Returning are how many proxies of before are awaited of which it is not known yet
+	// which objects concern them.
+	Returning int
 
 	mesh     *mesh.Snapshot
 	groups   []viewGroup
 	groupOf  map[viewTransition]int // index in groups
 	affected map[diag.Ref][]int     // indexes of groups, by the objects in their configuration
-	refusals map[diag.Ref][]Refusal
-	problems diag.List // in the order of CompareProblems
+
+	workloads Workloads
+	groupsAt  map[string][]int // indexes of groups, by the hosts of workloads that they have clusters of
+	refusals  map[diag.Ref][]Refusal
+	problems  diag.List // in the order of CompareProblems
 }
 
 // ObjectStatus is the status of one object.
@@ -32,6 +38,12 @@ type ObjectStatus struct {
 	// Proxies that are connected and have the object in their configuration, or should
 	// have, and those of them that run its revision and refuse nothing of it.
 	Proxies, Running int
+	// Fetched are those over v1 that have fetched its revision. Whether they run it cannot
+	// be known, and so they are not among Running.
+	Fetched int
+	// Away are those that were lost a short while ago. They are among Proxies, and not among
+	// Running: what they run is not known.
+	Away int
 	// Refusals by proxies of what follows from the object, by node. The slice is shared.
 	Refusals []Refusal
 	// Problems that the published configuration has with it. The slice is shared.
@@ -40,7 +52,11 @@ type ObjectStatus struct {
 
 // viewTransition is a proxy's transition from the view that it has to the one that it
 // should have. from is nil if the proxy is current or has none.
-type viewTransition struct{ from, to *compiled.View }
+type viewTransition struct {
+	from, to *compiled.View
+	fetches  bool // over v1: what it has is what it has fetched
+	away     bool // it is not connected, and awaited
+}
 
 // eachObject visits the objects in either view: the proxy may still run those that are
 // only in the old one.
@@ -59,7 +75,7 @@ func (c viewTransition) eachObject(visit func(diag.Ref)) {
 	}
 }
 
-// viewGroup is the proxies of one transition: the revision that each runs, in order, and
+// viewGroup is the proxies of one transition: the revision that each has, in order, and
 // by object the revisions of those that refuse something of it.
 type viewGroup struct {
 	viewTransition
@@ -92,14 +108,14 @@ func (c *viewGroup) running(ref diag.Ref, revision int64) int {
 }
 
 // NewObjectStatuses returns the status of the objects of what is published, nil for
-// nothing, among the proxies that eachProxy visits. problems are in the order of
+// nothing, among the proxies that eachProxy visits. at are its workloads. problems are in the order of
 // CompareProblems. The result shares all unchanged statuses with before, the result
 // of an earlier call, which may be nil.
-func NewObjectStatuses(published *mesh.Snapshot, problems diag.List, before *ObjectStatuses, eachProxy func(func(ProxySyncState), SyncVisitor)) *ObjectStatuses {
+func NewObjectStatuses(published *mesh.Snapshot, at Workloads, problems diag.List, before *ObjectStatuses, eachProxy func(func(ProxySyncState), SyncVisitor)) *ObjectStatuses {
 	if before == nil {
 		before = &ObjectStatuses{}
 	}
-	out := &ObjectStatuses{refusals: map[diag.Ref][]Refusal{}, problems: problems}
+	out := &ObjectStatuses{refusals: map[diag.Ref][]Refusal{}, problems: problems, workloads: at}
 	out.configured(published, before)
 	out.groupProxies(eachProxy, before)
 	return out
@@ -134,6 +150,7 @@ func (out *ObjectStatuses) groupProxies(eachProxy func(func(ProxySyncState), Syn
 	for _, c := range out.groups {
 		slices.Sort(c.revisions)
 	}
+	out.findGroupsAt()
 	for _, all := range out.refusals {
 		slices.SortFunc(all, func(a, b Refusal) int {
 			return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Type, b.Type), strings.Compare(a.Words, b.Words))
@@ -141,9 +158,45 @@ func (out *ObjectStatuses) groupProxies(eachProxy func(func(ProxySyncState), Syn
 	}
 }
 
+// findGroupsAt notes which groups have clusters of the hosts of workloads.
+func (out *ObjectStatuses) findGroupsAt() {
+	out.groupsAt = map[string][]int{}
+	find := func(host string) {
+		if _, known := out.groupsAt[host]; known {
+			return
+		}
+		at := []int{}
+		for i, c := range out.groups {
+			if c.hasHost(host) {
+				at = append(at, i)
+			}
+		}
+		out.groupsAt[host] = at
+	}
+	for _, hosts := range out.workloads.hosts {
+		for _, host := range hosts {
+			find(host)
+		}
+	}
+	for _, former := range out.workloads.former {
+		for _, f := range former {
+			find(f.host)
+		}
+	}
+}
+
+// hasHost reports whether either view has clusters of a service.
+func (c viewTransition) hasHost(host string) bool {
+	_, has := c.to.Hosts()[host]
+	if !has && c.from != nil {
+		_, has = c.from.Hosts()[host]
+	}
+	return has
+}
+
 // groupFor returns the index of a proxy's group, of a new one if need be.
 func (out *ObjectStatuses) groupFor(one ProxySyncState) int {
-	c := viewTransition{to: one.View}
+	c := viewTransition{to: one.View, fetches: one.Transport == OverV1, away: one.Away}
 	if one.At != one.View {
 		c.from = one.At
 	}
@@ -204,9 +257,37 @@ func (out *ObjectStatuses) dropEmptyGroups(concern map[diag.Ref][]int, known int
 // Of returns the status of an object of a revision.
 func (s *ObjectStatuses) Of(ref diag.Ref, revision int64) ObjectStatus {
 	out := ObjectStatus{Problems: problemsOf(s.problems, ref), Refusals: s.refusals[ref]}
-	for _, i := range s.affected[ref] {
+	for _, i := range s.groupsOf(ref) {
 		out.Proxies += len(s.groups[i].revisions)
-		out.Running += s.groups[i].running(ref, revision)
+		switch running := s.groups[i].running(ref, revision); {
+		case s.groups[i].away:
+			out.Away += len(s.groups[i].revisions)
+		case s.groups[i].fetches:
+			out.Fetched += running
+		default:
+			out.Running += running
+		}
 	}
 	return out
+}
+
+// groupsOf returns the indexes of the groups that an object affects.
+func (s *ObjectStatuses) groupsOf(ref diag.Ref) []int {
+	hosts, former := s.workloads.hosts[ref], s.workloads.former[ref]
+	if len(hosts)+len(former) == 0 {
+		return s.affected[ref]
+	}
+	all := slices.Clone(s.affected[ref])
+	for _, host := range hosts {
+		all = append(all, s.groupsAt[host]...)
+	}
+	for _, f := range former {
+		for _, i := range s.groupsAt[f.host] {
+			if s.groups[i].revisions[0] < f.until {
+				all = append(all, i)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }

@@ -47,10 +47,17 @@ type ProxyStatus struct {
 	EnvoyVersion   string    `json:"envoyVersion,omitempty"`
 	Address        string    `json:"address,omitempty"`
 	ConnectedSince time.Time `json:"connectedSince"`
+	// State is StateDisconnected for a proxy that is not connected any more, else empty.
+	State    string     `json:"state,omitempty"`
+	LastSeen *time.Time `json:"lastSeen,omitempty"`
+	// Lost: it did not end its connection itself, and may run.
+	Lost bool `json:"lost,omitempty"`
 	// Revision that the proxy runs, as far as is known, but for parts of route tables
-	// that it refuses; 0 for none.
-	Revision int64                 `json:"revision"`
-	Types    map[string]TypeStatus `json:"types"` // by clusters, listeners, routes, endpoints, secrets
+	// that it refuses; 0 for none, and over v1, where it cannot be known.
+	Revision int64 `json:"revision"`
+	// Fetched is the revision that a proxy over v1 has fetched, but perhaps for endpoints.
+	Fetched int64                 `json:"fetchedRevision,omitempty"`
+	Types   map[string]TypeStatus `json:"types"` // by clusters, listeners, routes, endpoints, secrets
 }
 
 // Note takes in the state of a type; of several route tables the worst one's.

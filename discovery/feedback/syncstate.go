@@ -15,7 +15,8 @@ type ProxySyncState struct {
 	State     SyncState      // the worst of its types
 	View      *compiled.View // that it should have
 	At        *compiled.View // that it has, nil when that is not known
-	Revision  int64          // that it runs
+	Revision  int64          // that it runs; over v1, that it has fetched
+	Away      bool           // it was lost a short while ago, and is awaited
 }
 
 // SyncVisitor visits what is known beside it; either may be nil.
@@ -32,10 +33,37 @@ func (s *ProxySyncState) Note(r SyncVisitor, name string, t TypeStatus) {
 	}
 }
 
+// Subjects are objects that somebody asks about; the zero Subjects are none.
+type Subjects struct {
+	refs   []diag.Ref
+	hosts  []string     // of which they are instances
+	former []formerHost // of which they were
+}
+
+// Subjects returns objects with the services of which they are or were instances.
+func (w Workloads) Subjects(refs []diag.Ref) Subjects {
+	out := Subjects{refs: refs}
+	for _, ref := range refs {
+		out.hosts = append(out.hosts, w.hosts[ref]...)
+		out.former = append(out.former, w.former[ref]...)
+	}
+	return out
+}
+
+// None reports whether they are none.
+func (s Subjects) None() bool { return len(s.refs) == 0 }
+
 // Concerns reports whether some objects are in what the proxy has, or should have.
-func (s *ProxySyncState) Concerns(of []diag.Ref) bool {
+func (s *ProxySyncState) Concerns(of Subjects) bool {
 	for _, v := range []*compiled.View{s.View, s.At} {
-		if v != nil && slices.ContainsFunc(of, func(ref diag.Ref) bool { _, is := v.Origins()[ref]; return is }) {
+		if v == nil {
+			continue
+		}
+		if slices.ContainsFunc(of.refs, func(ref diag.Ref) bool { _, is := v.Origins()[ref]; return is }) {
+			return true
+		}
+		has := func(host string) bool { _, is := v.Hosts()[host]; return is }
+		if slices.ContainsFunc(of.hosts, has) || slices.ContainsFunc(of.former, func(f formerHost) bool { return s.Revision < f.until && has(f.host) }) {
 			return true
 		}
 	}

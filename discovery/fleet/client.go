@@ -27,6 +27,8 @@ type Client struct {
 	Fetched    poll.Fetched     // over v1
 	Awaited    feedback.Awaited // by polls
 	joined     time.Duration
+	absence    atomic.Pointer[absence]  // as its last stream ended; nil without one
+	lastPoll   atomic.Pointer[polledAs] // nil if it never counted as one that polls
 	agent      atomic.Pointer[Agent]
 }
 

@@ -57,6 +57,8 @@ func (f *Fleet) Disconnect(c *Client, st *stream.Stream) {
 		c.seen.Store(now)
 		c.left.Store(now)
 		c.place.Load().entry.seen.Store(now)
+	} else if a := c.absence.Load(); a != nil && len(c.streams) == 0 && f.clients[c.Node] == nil {
+		f.absent.put(*a) // It had to make room for others.
 	}
 }
 

@@ -18,6 +18,10 @@ type Options struct {
 	ProxyIdle            time.Duration // after which a silent proxy may be forgotten
 	Domain               string        // of the mesh
 	Began                time.Time     // when age was 0
+	AbsentFor            time.Duration // how long a proxy that was connected stays known
+	// Turned is called when a proxy begins or ceases to refuse something; it must not call
+	// the fleet. Nil is for nobody.
+	Turned func(node string, refuses bool)
 }
 
 // Fleet is all known proxies and the entries of their views. It finds the proxies that a
@@ -44,6 +48,7 @@ type Fleet struct {
 	retired       time.Duration           // when retire did
 	dropped       []*ViewEntry            // that somebody must still let go
 
+	absent   absent
 	refusing refusing
 	askedV1  atomic.Int64 // when any proxy last did in v1, as age gives it; 0 for never
 }
@@ -78,7 +83,7 @@ func knownOf(p mesh.Proxy, mv mesh.View) knowledge {
 
 func New(opts Options, age func() time.Duration) *Fleet {
 	return &Fleet{
-		opts: opts, age: age,
+		opts: opts, age: age, refusing: refusing{turned: opts.Turned},
 		clients: map[mesh.Node]*Client{}, entries: map[string]*ViewEntry{},
 		byIP: map[string]clientSet{}, domains: map[home]*stated{}, behind: clientSet{}, open: map[*ViewEntry]struct{}{},
 		routers: clientSet{}, stating: clientSet{},
@@ -118,12 +123,35 @@ func (f *Fleet) Size() (slots, clients int) {
 // Admit makes a proxy known in the entry of its view, unless it is known. At a
 // bound it takes the place of another one.
 func (f *Fleet) Admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Client {
-	key := mv.Key()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c := f.clients[node]; c != nil {
 		return c
 	}
+	c := f.admitLocked(node, proxy, mv)
+	f.absent.remove(node)
+	return c
+}
+
+// AdmitAbsent is Admit for a proxy that is awaited. It returns nil if that is not so any
+// more.
+func (f *Fleet) AdmitAbsent(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Client {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a, known := f.absent.all[node]
+	if f.clients[node] != nil || !known {
+		return nil
+	}
+	c := f.admitLocked(node, proxy, mv)
+	c.seen.Store(int64(a.at))
+	c.left.Store(int64(a.at))
+	c.absence.Store(&a)
+	f.absent.remove(node)
+	return c
+}
+
+func (f *Fleet) admitLocked(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Client {
+	key := mv.Key()
 	if len(f.clients) >= f.opts.MaxProxies {
 		f.sweepLocked()
 	}
@@ -239,6 +267,7 @@ func (f *Fleet) TakeDropped() []*ViewEntry {
 
 // forgetLocked makes a proxy unknown.
 func (f *Fleet) forgetLocked(c *Client) {
+	f.rememberLocked(c)
 	delete(f.clients, c.Node)
 	delete(f.behind, c)
 	delete(f.routers, c)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/stream"
@@ -31,7 +30,7 @@ func (c *Client) Introduce(a Agent) {
 // connected, beside three times its own pace.
 const pollPatience = 30 * time.Second
 
-func (f *Fleet) Statuses(published int64, meant func(*Client) bool, of []diag.Ref) []feedback.ProxyStatus {
+func (f *Fleet) Statuses(published int64, meant func(*Client) bool, of feedback.Subjects) []feedback.ProxyStatus {
 	var all []feedback.ProxyStatus
 	for _, p := range f.present() {
 		if !meant(p.Client) {
@@ -52,17 +51,18 @@ func (f *Fleet) Statuses(published int64, meant func(*Client) bool, of []diag.Re
 
 // addStatus appends the status of a proxy, unless the caller asks about some objects and
 // none of them is in its configuration.
-func (c *Client) addStatus(all []feedback.ProxyStatus, of []diag.Ref, since time.Time, stand func(feedback.SyncVisitor) feedback.ProxySyncState) []feedback.ProxyStatus {
+func (c *Client) addStatus(all []feedback.ProxyStatus, of feedback.Subjects, since time.Time, stand func(feedback.SyncVisitor) feedback.ProxySyncState) []feedback.ProxyStatus {
 	p := c.introduced()
 	p.ConnectedSince = since
 	one := stand(feedback.SyncVisitor{State: p.Note})
-	if len(of) > 0 && !one.Concerns(of) {
+	if !of.None() && !one.Concerns(of) {
 		return all
 	}
-	if len(p.Types) > 0 && one.Transport == feedback.OverREST {
-		p.Note("endpoints", feedback.TypeStatus{State: feedback.Fetched})
+	if p.Transport = one.Transport; one.Transport == feedback.OverV1 {
+		p.Fetched = one.Revision
+	} else {
+		p.Revision = one.Revision
 	}
-	p.Transport, p.Revision = one.Transport, one.Revision
 	return append(all, p)
 }
 
@@ -92,16 +92,13 @@ func (c *Client) introduced() feedback.ProxyStatus {
 	return p
 }
 
-// runs returns the revision in effect on a proxy that is at one view and should be at
+// runs returns the revision in effect on a proxy that polls, has one and should have
 // target. published is not newer than target.
-func (c *Client) runs(at, target *compiled.View, published int64) int64 {
-	switch {
-	case at == nil || target == nil:
-		return 0
-	case at == target:
+func (c *Client) runs(at, target *compiled.Polled, published int64) int64 {
+	if at == target {
 		return c.RevisionInEffect(at.Revision, published)
 	}
-	return c.RevisionBefore(at, at.Until.Load(), target.Revision)
+	return c.RevisionBefore(at.View, at.ReplacedAt(), target.Revision)
 }
 
 // RevisionInEffect returns the revision in effect on a proxy that has acked its whole

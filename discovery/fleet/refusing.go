@@ -15,22 +15,28 @@ import (
 // refusing are the proxies that do not take what they are answered. Its lock is taken
 // under that of the fleet.
 type refusing struct {
-	mu  sync.Mutex
-	all clientSet
+	mu     sync.Mutex
+	all    clientSet
+	turned func(node string, refuses bool) // is called for each change, under the lock
 }
 
 // note takes down whether a proxy refuses, as it is when nobody else takes it down.
-func (r *refusing) note(c *Client, does func() bool) {
+func (r *refusing) note(c *Client, refuses func() bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if c.gone.Load() || !does() {
+	_, did := r.all[c]
+	does := !c.gone.Load() && refuses()
+	switch {
+	case !does:
 		delete(r.all, c)
-		return
+	case r.all == nil:
+		r.all = clientSet{c: {}}
+	default:
+		r.all[c] = struct{}{}
 	}
-	if r.all == nil {
-		r.all = clientSet{}
+	if did != does && r.turned != nil && !c.gone.Load() {
+		r.turned(c.Node.ID, does)
 	}
-	r.all[c] = struct{}{}
 }
 
 // NoteRefusing takes down whether any stream of a proxy refuses something, or its

@@ -1,8 +1,10 @@
 package fleet
 
 import (
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/stream"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
 // EachState visits all that are connected and have something that they should have.
@@ -53,26 +55,41 @@ func (f *Fleet) present() []connectedProxy {
 	return all
 }
 
+// EachType visits how a proxy that polls in v3 stands with each type of what it should
+// have, and returns what it has shown to have; nil for none.
+func (c *Client) EachType(target *compiled.Polled, visit func(name string, s feedback.TypeStatus)) *compiled.Polled {
+	var secrets *xds.Set
+	if a, err := target.View.EncodedV3(c.Proxy.IP); err == nil {
+		secrets = a.Secrets
+	}
+	return c.Transition.EachType(target, secrets, visit)
+}
+
 // stateByPolls is that of a proxy which is on no stream.
 func (c *Client) stateByPolls(published int64, r feedback.SyncVisitor) feedback.ProxySyncState {
 	out := feedback.ProxySyncState{Transport: feedback.OverREST, View: c.View()}
 	if out.View == nil {
 		return out
 	}
-	if at, newest := c.Fetched.Oldest(out.View); at != nil {
-		out.Transport, out.At, out.State = feedback.OverV1, at, feedback.Stale
+	target := out.View.Polled()
+	at, newest := c.Fetched.Oldest(target)
+	if at != nil {
+		out.Transport, out.State = feedback.OverV1, feedback.Stale
 		if newest {
 			out.State = feedback.Fetched
 		}
 		if r.State != nil {
-			c.Fetched.Each(out.View, r.State)
+			c.Fetched.Each(target, r.State)
 		}
 	} else {
-		out.At = c.Transition.EachType(out.View, func(name string, s feedback.TypeStatus) { out.Note(r, name, s) })
+		at = c.EachType(target, func(name string, s feedback.TypeStatus) { out.Note(r, name, s) })
 		out.NoteWithheld(r, c.withheldByPolls(out.View))
 		out.State = feedback.OrSent(out.State)
 	}
-	out.Revision = c.runs(out.At, out.View, published)
+	if at != nil {
+		out.At, out.Revision = at.View, c.runs(at, target, published)
+	}
+	c.lastPoll.Store(&polledAs{out.Transport, out.Revision})
 	if out.State == feedback.Rejected && r.Refusal != nil {
 		c.Transition.EachRefusal(c.Node.ID, r.Refusal)
 		feedback.EachWithheld(c.Node.ID, c.withheldByPolls(out.View), out.View.Config, r.Refusal)

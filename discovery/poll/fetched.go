@@ -1,17 +1,20 @@
 package poll
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 )
 
-// Fetched is what a proxy of v1 was last answered, by type.
+// Fetched is what a proxy of v1 was last answered, by type. Its polls for endpoints name no
+// proxy. Endpoints that changed count as fetched when the proxy has polled the other types
+// since then, which it does at the same pace.
 type Fetched struct {
-	mu    sync.Mutex
-	views map[string]*compiled.View
-	again bool // one of them a second time
+	mu      sync.Mutex
+	answers map[string]*compiled.Polled
+	again   bool // one of them a second time
 }
 
 // CameBack reports whether the proxy has fetched something again.
@@ -21,21 +24,21 @@ func (f *Fetched) CameBack() bool {
 	return f.again
 }
 
-func (f *Fetched) Note(name string, v *compiled.View) {
+func (f *Fetched) Note(name string, v *compiled.Polled) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.views == nil {
-		f.views = map[string]*compiled.View{}
+	if f.answers == nil {
+		f.answers = map[string]*compiled.Polled{}
 	}
-	f.again = f.again || f.views[name] != nil
-	f.views[name] = v
+	f.again = f.again || f.answers[name] != nil
+	f.answers[name] = v
 }
 
 // Each visits how the proxy stands with each type.
-func (f *Fetched) Each(target *compiled.View, visit func(name string, s feedback.TypeStatus)) {
+func (f *Fetched) Each(target *compiled.Polled, visit func(name string, s feedback.TypeStatus)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for name, v := range f.views {
+	for name, v := range f.answers {
 		state := feedback.Fetched
 		if v != target {
 			state = feedback.Stale
@@ -44,17 +47,21 @@ func (f *Fetched) Each(target *compiled.View, visit func(name string, s feedback
 	}
 }
 
-// Oldest is the one of the views that came first, nil for none, and whether all are
+// Oldest is the one of the answers that came first, nil for none, and whether all are
 // the one that they should be.
-func (f *Fetched) Oldest(target *compiled.View) (oldest *compiled.View, newest bool) {
+func (f *Fetched) Oldest(target *compiled.Polled) (oldest *compiled.Polled, newest bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	newest = true
-	for _, v := range f.views {
+	for _, v := range f.answers {
 		newest = newest && v == target
-		if oldest == nil || v.Serial < oldest.Serial {
+		if oldest == nil || isBefore(v, oldest) {
 			oldest = v
 		}
 	}
 	return oldest, newest
+}
+
+func isBefore(a, b *compiled.Polled) bool {
+	return cmp.Or(cmp.Compare(a.View.Serial, b.View.Serial), cmp.Compare(a.Revision, b.Revision)) < 0
 }

@@ -12,16 +12,17 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// EachType visits how the proxy stands with each type but endpoints, which may be several
-// times, and returns the last view all of which it was seen to have; nil for none.
-func (t *Transition) EachType(next *compiled.View, visit func(name string, s feedback.TypeStatus)) *compiled.View {
+// EachType visits how the proxy stands with each type, which may be several times, and
+// returns the last one of what it should have all of which it has shown to have; nil for
+// none. secrets are those of next.
+func (t *Transition) EachType(next *compiled.Polled, secrets *xds.Set, visit func(name string, s feedback.TypeStatus)) *compiled.Polled {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.held) == 0 {
 		return nil
 	}
 	target := t.held[len(t.held)-1]
-	settled := target == next && len(t.held) == 1 && !t.asked.IsZero()
+	settled := target == next.View && len(t.held) == 1 && !t.asked.IsZero()
 	note := func(name string, s feedback.TypeStatus) {
 		settled = settled && s.State == feedback.Synced
 		visit(name, s)
@@ -35,6 +36,14 @@ func (t *Transition) EachType(next *compiled.View, visit func(name string, s fee
 			name = "listeners"
 		}
 		note(name, s.passing.status(s.sent == target))
+	}
+	if secrets != nil && t.secrets.asked {
+		note("secrets", t.secrets.status(secrets))
+	}
+	if t.endpoints.asked {
+		note("endpoints", t.endpoints.status(next.Endpoints()))
+	} else if next.HasEndpoints() && t.rounds < withoutEndpoints {
+		settled = false // They were not polled here yet.
 	}
 	if settled {
 		t.at.Store(next)
@@ -63,7 +72,7 @@ func (t *Transition) EachRefusal(node string, visit func(diag.Ref, feedback.Refu
 		}
 	}
 	if t.clusters.refused() && len(t.held) > 0 {
-		blame(xds.ClusterType, &t.clusters, freshIn(t.held[len(t.held)-1], t.at.Load(), func(v *compiled.View) []*ir.Cluster { return v.Config.Clusters }))
+		blame(xds.ClusterType, &t.clusters, freshIn(t.held[len(t.held)-1], t.ackedView(), func(v *compiled.View) []*ir.Cluster { return v.Config.Clusters }))
 	}
 	for table, s := range t.routed {
 		switch {
@@ -74,6 +83,19 @@ func (t *Transition) EachRefusal(node string, visit func(diag.Ref, feedback.Refu
 			blame(xds.RouteType, &s.passing, freshIn(s.sent, s.acked, func(v *compiled.View) []*ir.VirtualHost { return compiled.HostsOf(v, table) }))
 		}
 	}
+	for _, s := range []*shown{&t.endpoints, &t.secrets} {
+		if s.over.refused() && len(t.held) > 0 {
+			blame(s.of.TypeURL, &s.over, t.held[len(t.held)-1].OriginsOf(s.of.TypeURL, s.overSubject, "", nil))
+		}
+	}
+}
+
+// ackedView is the view of what it was last seen to have all of, nil for none.
+func (t *Transition) ackedView() *compiled.View {
+	if at := t.at.Load(); at != nil {
+		return at.View
+	}
+	return nil
 }
 
 // traced is a part of a configuration, which stays the same value as long as it says the
@@ -139,8 +161,32 @@ func (t *Transition) CameBack() bool { return t.cameBack.Load() }
 // Pace is the time between the last two polls for clusters, 0 before there were two.
 func (t *Transition) Pace() time.Duration { return time.Duration(t.pace.Load()) }
 
-// Acked returns the last view all of which the proxy was seen to have, nil for none.
-func (t *Transition) Acked() *compiled.View { return t.at.Load() }
+// Acked returns the last one of what the proxy should have all of which it has shown to
+// have, nil for none.
+func (t *Transition) Acked() *compiled.Polled { return t.at.Load() }
+
+// NoteEndpoints takes in a poll for some sets of endpoints, with the version that it carries
+// and that of what there is now. find returns the present resource of a name, nil for none.
+func (t *Transition) NoteEndpoints(of *xds.Set, names []string, version, answer string, find func(string) *xds.Resource) {
+	t.noteShown(&t.endpoints, of, names, version, answer, find)
+}
+
+// NoteSecrets is NoteEndpoints for secrets.
+func (t *Transition) NoteSecrets(of *xds.Set, names []string, version, answer string) {
+	t.noteShown(&t.secrets, of, names, version, answer, of.Named)
+}
+
+func (t *Transition) noteShown(s *shown, of *xds.Set, names []string, version, answer string, find func(string) *xds.Resource) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(names) == 0 {
+		for _, r := range of.Sorted {
+			names = append(names, r.Name)
+		}
+	}
+	s.note(of, names, version, answer, find)
+	t.noteRefusing()
+}
 
 // Hold does something while a poll would be answered: other polls of the proxy wait.
 func (t *Transition) Hold(do func()) {

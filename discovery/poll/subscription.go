@@ -85,7 +85,7 @@ func (p *passing) refused() bool { return p.times > passedOver }
 
 // noteRefusing has the proxy counted among those that refuse something, or not.
 func (t *Transition) noteRefusing() {
-	refuses := t.clusters.refused()
+	refuses := t.clusters.refused() || t.endpoints.over.refused() || t.secrets.over.refused()
 	for _, s := range t.routed {
 		refuses = refuses || s.passing.refused()
 	}
@@ -113,5 +113,7 @@ func (t *Transition) Refusals() []string {
 		}
 		say(what, &t.routed[name].passing)
 	}
+	say("endpoints "+t.endpoints.overSubject, &t.endpoints.over)
+	say("secret "+t.secrets.overSubject, &t.secrets.over)
 	return out
 }

@@ -51,9 +51,12 @@ type Transition struct {
 	// routed is by route table polled, listeners under their type.
 	routed   map[string]*subscription
 	clusters passing
-	at       atomic.Pointer[compiled.View] // the last one all of which it was seen to have
-	refuses  bool                          // what it is answered, of any type
-	Refusing func(does bool)               // is called when that changes
+	// endpoints and secrets are polled one by one.
+	endpoints, secrets shown
+	rounds             int                             // polls for clusters
+	at                 atomic.Pointer[compiled.Polled] // the last one all of which it has shown to have
+	refuses            bool                            // what it is answered, of any type
+	Refusing           func(does bool)                 // is called when that changes
 	// unknownVersions are those that it has and that are of no view known here, by type and
 	// table.
 	unknownVersions map[string]unknownVersion
@@ -204,6 +207,7 @@ func (t *Transition) ask(now time.Time) {
 		t.pace.Store(int64(now.Sub(t.asked)))
 	}
 	t.asked = now
+	t.rounds++
 }
 
 // welcome takes a proxy for one that has just come when it has a version that it was
@@ -232,6 +236,7 @@ func (t *Transition) await(p Request, now time.Time) {
 // reset forgets what is known of the proxy, except its unknown versions.
 func (t *Transition) reset() {
 	t.held, t.routed, t.clusters, t.asked = nil, nil, passing{}, time.Time{}
+	t.endpoints, t.secrets, t.rounds = shown{asked: t.endpoints.asked}, shown{asked: t.secrets.asked}, 0
 	t.pace.Store(0)
 	t.noteRefusing()
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -22,7 +23,7 @@ func TestWorstOfTheTables(t *testing.T) {
 	}
 	for range 100 {
 		p := feedback.ProxyStatus{Types: map[string]feedback.TypeStatus{}}
-		h.EachType(v, p.Note)
+		h.EachType(compiled.NewPolled(v, xds.NewEndpointSet(nil, false)), nil, p.Note)
 		if types := p.Types; types["routes"].State != feedback.Rejected || types["routes"].Error == "" {
 			t.Fatalf("routes are %+v", types["routes"])
 		}

@@ -135,11 +135,7 @@ func (st *Stream) revision(target *compiled.Streamed, published int64) int64 {
 	case st.acked == target:
 		return st.proxy.RevisionInEffect(target.Revision, published)
 	}
-	until := st.acked.Until.Load()
-	if end := st.acked.View.Until.Load(); until == 0 || end != 0 && end < until {
-		until = end
-	}
-	return st.proxy.RevisionBefore(st.acked.View, until, target.Revision)
+	return st.proxy.RevisionBefore(st.acked.View, st.acked.ReplacedAt(), target.Revision)
 }
 
 // words are why the proxy refuses something, "" when it does not.

@@ -39,6 +39,7 @@ type Stream struct {
 	awaited   feedback.Awaited
 	refuses   atomic.Bool // something, as was noted last
 	pushed    atomic.Bool // out, by newer ones of the proxy
+	lost      atomic.Bool // not ended by the proxy
 	closed    bool
 	arrival   time.Time        // of a proxy that came with clusters, until it is known what it routes by
 	pastViews []*compiled.View // that it may route by until then
@@ -172,6 +173,15 @@ func (st *Stream) PushOut() {
 	st.pushed.Store(true)
 	st.Awake()
 }
+
+// Lose is Close for a stream that the proxy did not end itself: it may run, and is awaited.
+func (st *Stream) Lose() {
+	st.lost.Store(true)
+	st.Close()
+}
+
+// IsLost reports whether the proxy did not end the stream itself.
+func (st *Stream) IsLost() bool { return st.lost.Load() }
 
 // Close ends the stream.
 func (st *Stream) Close() {

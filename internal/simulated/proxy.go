@@ -52,14 +52,25 @@ type told struct {
 
 // Connect connects a proxy that accepts everything.
 func Connect(p *discovery.Publisher, node string) (*Proxy, error) {
-	stream, err := p.Connect(mesh.Node{ID: node}, discovery.Delta)
+	return ConnectNode(p, mesh.Node{ID: node})
+}
+
+// ConnectNode is Connect for a node that may state more than its id. The proxy subscribes
+// to some secrets, too, whose keys it may have.
+func ConnectNode(p *discovery.Publisher, node mesh.Node, secrets ...string) (*Proxy, error) {
+	stream, err := p.Connect(node, discovery.Delta)
 	if err != nil {
 		return nil, err
 	}
 	ctx, leave := context.WithCancel(context.Background())
-	s := &Proxy{Node: node, stream: stream, leave: leave, gone: make(chan struct{}), refuse: map[string]refusal{}}
-	for _, typeURL := range []string{discovery.ClusterType, discovery.ListenerType} {
-		if err := stream.Receive(discovery.Request{TypeURL: typeURL, Subscribe: []string{"*"}}); err != nil {
+	s := &Proxy{Node: node.ID, stream: stream, leave: leave, gone: make(chan struct{}), refuse: map[string]refusal{}}
+	requests := []discovery.Request{{TypeURL: discovery.ClusterType, Subscribe: []string{"*"}}, {TypeURL: discovery.ListenerType, Subscribe: []string{"*"}}}
+	if len(secrets) > 0 {
+		stream.SendKeys(discovery.AllKeys())
+		requests = append(requests, discovery.Request{TypeURL: discovery.SecretType, Subscribe: secrets})
+	}
+	for _, r := range requests {
+		if err := stream.Receive(r); err != nil {
 			stream.Close()
 			leave()
 			return nil, err
@@ -122,6 +133,13 @@ func (s *Proxy) Hold() {
 	s.holds = true
 }
 
+// Held returns how many responses the proxy has got that it holds back an answer to.
+func (s *Proxy) Held() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held)
+}
+
 // Refuse makes the proxy refuse all responses of a type from now on.
 func (s *Proxy) Refuse(typeURL, words string) {
 	s.refuseSome(typeURL, words, func(string) bool { return true })
@@ -148,6 +166,12 @@ func (s *Proxy) Accept() {
 		s.answerLocked(t)
 	}
 	s.held = nil
+}
+
+// Lose ends the stream as a broken network does: the proxy does not say that it goes.
+func (s *Proxy) Lose() {
+	s.stream.Lose()
+	s.Leave()
 }
 
 // Leave ends the stream and returns when that is done.

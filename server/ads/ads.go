@@ -212,7 +212,7 @@ func (c *conversation) hold(ctx context.Context, variant discovery.Variant, on *
 	if c.d, err = s.connect(who, variant); err != nil {
 		return err
 	}
-	defer c.d.Close()
+	defer func() { c.close(ctx, on) }()
 	c.d.SendKeys(s.keyScope(ctx))
 	defer on.serving()()
 	s.opts.Discovery.Introduce(who.node, who.agent)
@@ -221,6 +221,17 @@ func (c *conversation) hold(ctx context.Context, variant discovery.Variant, on *
 	err = c.send(ctx)
 	s.opts.Log.Debug("stream ended", "node", who.node.ID, "why", err)
 	return err
+}
+
+// close ends the stream of a proxy. A proxy that did not end it may run, and comes back
+// unless it is cut off.
+func (c *conversation) close(ctx context.Context, on *connection) {
+	resets := c.stream.Context().Err() != nil && !on.isClosed()
+	if errors.Is(context.Cause(ctx), io.EOF) || resets || on.peerClosed.Load() {
+		c.d.Close()
+		return
+	}
+	c.d.Lose()
 }
 
 func (s *Server) connect(who *who, variant discovery.Variant) (*discovery.Stream, error) {

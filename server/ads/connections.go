@@ -3,9 +3,13 @@ package ads
 import (
 	"container/list"
 	"context"
+	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -136,6 +140,8 @@ type connection struct {
 	proxies int
 	left    bool
 	private bool
+
+	peerClosed atomic.Bool // the client said that it is the end
 }
 
 // Read waits while connections from this host are not read.
@@ -149,7 +155,18 @@ func (c *connection) Read(into []byte) (int, error) {
 			return 0, net.ErrClosed
 		}
 	}
-	return c.Conn.Read(into)
+	n, err := c.Conn.Read(into)
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		c.peerClosed.Store(true)
+	}
+	return n, err
+}
+
+// isClosed reports whether this side has closed the connection.
+func (c *connection) isClosed() bool {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	return c.left
 }
 
 // Close releases the place.

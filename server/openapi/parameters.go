@@ -5,6 +5,7 @@ var parameters = map[string]struct{ kind, doc string }{
 	"api":                  {"string", "v1: also report what Envoys of that API would lose."},
 	"allowWatchBookmarks":  {"boolean", "Send bookmarks with the position of the watch from time to time."},
 	"continue":             {"string", "The token of the previous page, from which the next one continues."},
+	"disconnected":         {"boolean", "Add the proxies that were connected and are not now."},
 	"dryRun":               {"string", "All: check everything and write nothing."},
 	"fieldManager":         {"string", "The name of the program or user that changes the fields."},
 	"fieldSelector":        {"string", "Select objects by fields, such as metadata.name=a."},

@@ -54,6 +54,7 @@ func newBoard(proxies *cachedProbe[discovery.ObjectStatuses], back proxyReturn, 
 		if back.due(own.Objects) {
 			others.awaited = append(others.awaited, back.awaited())
 		}
+		others.returning += own.Returning
 		return before.next(own, others), waited
 	}
 	b := &Board{tables: newCachedProbe("statuses of objects", log, newTable(), look)}

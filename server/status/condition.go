@@ -101,9 +101,12 @@ func tell(p diag.Problem) string {
 
 // programmedBy returns the condition that all proxies which the object concerns run
 // it and do what it says. The proxies of a replica that does not answer are
-// unknown.
+// unknown, and those of one that is missing do not count.
 func programmedBy(o *schema.Object, s fleetStatus) metav1.Condition {
-	far := fmt.Sprintf("%d of %d proxies run it", s.Running, s.Proxies)
+	far := s.programmed().Summary()
+	if s.Away > 0 {
+		far += fmt.Sprintf(", %d lost the connection and may come back", s.Away)
+	}
 	switch {
 	case len(s.Refusals) > 0:
 		r := s.Refusals[0]
@@ -115,16 +118,18 @@ func programmedBy(o *schema.Object, s fleetStatus) metav1.Condition {
 	case unhonoured(s.Problems) != nil:
 		p := unhonoured(s.Problems)
 		return condition(o, schema.ConditionProgrammed, false, reasonOf(*p), "not all of it is honoured: "+tell(*p))
-	case s.Running < s.Proxies || len(s.behind) > 0:
-		return condition(o, schema.ConditionProgrammed, false, schema.ReasonPending, strings.Join(slices.Concat([]string{far}, s.behind, s.silent), "; "))
+	case !s.programmed().Complete() || len(s.behind) > 0:
+		return condition(o, schema.ConditionProgrammed, false, schema.ReasonPending, strings.Join(slices.Concat([]string{far}, s.behind, s.silent, s.gone), "; "))
 	case len(s.silent) > 0:
-		return programmedUnknown(o, schema.ReasonUnknown, slices.Concat([]string{far}, s.silent))
+		return programmedUnknown(o, schema.ReasonUnknown, slices.Concat([]string{far}, s.silent, s.gone))
+	case s.returning > 0:
+		return programmedUnknown(o, schema.ReasonNoProxiesYet, slices.Concat([]string{far, fmt.Sprintf("%d proxies that were connected before a start are not back yet", s.returning)}, s.gone))
 	case s.Proxies == 0 && len(s.awaited) > 0:
 		return programmedUnknown(o, schema.ReasonNoProxiesYet, append(slices.Clone(s.awaited), "proxies that were connected before may be on their way back"))
 	case s.Proxies == 0:
-		return condition(o, schema.ConditionProgrammed, true, schema.ReasonNoProxies, "no proxy that is connected is concerned")
+		return condition(o, schema.ConditionProgrammed, true, schema.ReasonNoProxies, strings.Join(slices.Concat([]string{"no proxy that is connected is concerned"}, s.gone), "; "))
 	}
-	return condition(o, schema.ConditionProgrammed, true, schema.ConditionProgrammed, far)
+	return condition(o, schema.ConditionProgrammed, true, schema.ConditionProgrammed, strings.Join(slices.Concat([]string{far}, s.gone), "; "))
 }
 
 func programmedUnknown(o *schema.Object, reason string, why []string) metav1.Condition {

@@ -44,6 +44,7 @@ type peer struct {
 	etag     string
 	revision int64
 	awaiting bool
+	returns  int // Report.Returning
 	of       map[diag.Ref]objectReport
 }
 
@@ -64,6 +65,9 @@ type peerView struct {
 	told    []peer
 	silent  []string // what is missing, as text for people
 	awaited []string // replicas whose proxies may be on their way back, as text for people
+	gone    []string // replicas that died, whose proxies do not count, as text for people
+	// returning are proxies that are awaited, and it is not known which objects concern them.
+	returning int
 }
 
 func newPeerReports(opts Options) *peerReports {
@@ -184,7 +188,7 @@ func (b *peerReports) askOne(ctx context.Context, p *peer, age time.Duration) er
 	if said == nil {
 		return nil
 	}
-	p.etag, p.revision, p.awaiting, p.of = newer, said.Revision, said.Awaiting, make(map[diag.Ref]objectReport, len(said.Objects))
+	p.etag, p.revision, p.awaiting, p.returns, p.of = newer, said.Revision, said.Awaiting, said.Returning, make(map[diag.Ref]objectReport, len(said.Objects))
 	for _, s := range said.Objects {
 		p.of[s.Object] = s
 	}
@@ -192,7 +196,8 @@ func (b *peerReports) askOne(ctx context.Context, p *peer, age time.Duration) er
 }
 
 // view returns the present state. Its silent replicas are those that have not
-// answered for a while, or whose last answer is older than after.
+// answered for a while, or whose last answer is older than after, unless the register
+// says that they are missing: those are gone.
 func (b *peerReports) view(after time.Time) peerView {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -206,10 +211,17 @@ func (b *peerReports) view(after time.Time) peerView {
 	for _, name := range slices.Sorted(maps.Keys(b.known)) {
 		p := b.known[name]
 		if p.asOf.Before(after) || time.Since(p.answered) > replica.Timeout {
+			// A replica that is missing has been silent for a lease already. If it is not
+			// dead but cut off, its proxies get no changes.
+			if !p.Missing.IsZero() {
+				v.gone = append(v.gone, p.Silence()+": its proxies do not count")
+				continue
+			}
 			v.silent = append(v.silent, p.Silence()+", its proxies are missing")
 			continue
 		}
 		v.told = append(v.told, *p)
+		v.returning += p.returns
 		if p.awaiting {
 			v.awaited = append(v.awaited, "replica "+p.Name+" was started a moment ago")
 		}

@@ -17,15 +17,19 @@ import (
 // Report has the statuses on one replica, of the objects that its proxies have or
 // refuse.
 type Report struct {
-	Revision int64          `json:"revision"`           // of its published configuration
-	Awaiting bool           `json:"awaiting,omitempty"` // proxies connected before it started
-	Objects  []objectReport `json:"objects"`
+	Revision int64 `json:"revision"`           // of its published configuration
+	Awaiting bool  `json:"awaiting,omitempty"` // proxies connected before it started
+	// Returning are awaited, and it is not known yet which objects concern them.
+	Returning int            `json:"returning,omitempty"`
+	Objects   []objectReport `json:"objects"`
 }
 
 type objectReport struct {
 	Object   diag.Ref            `json:"object"`
 	Proxies  int                 `json:"proxies"`
-	Running  int                 `json:"running"` // proxies that run the version of that revision
+	Running  int                 `json:"running"`        // proxies that run the version of that revision
+	Away     int                 `json:"away,omitempty"` // of Proxies, lost a short while ago
+	Fetched  int                 `json:"fetched,omitempty"`
 	Refusals []discovery.Refusal `json:"refusals,omitempty"`
 }
 
@@ -67,12 +71,12 @@ func (r *Reporter) Text(ctx context.Context, age time.Duration) (text []byte, et
 }
 
 func reportOf(all *discovery.ObjectStatuses, awaiting bool) Report {
-	out := Report{Revision: all.Revision, Awaiting: awaiting, Objects: []objectReport{}}
+	out := Report{Revision: all.Revision, Awaiting: awaiting, Returning: all.Returning, Objects: []objectReport{}}
 	for _, o := range all.Objects {
 		ref := o.Key().Ref()
 		s := all.Of(ref, o.Revision())
 		if s.Proxies > 0 || len(s.Refusals) > 0 {
-			out.Objects = append(out.Objects, objectReport{ref, s.Proxies, s.Running, s.Refusals})
+			out.Objects = append(out.Objects, objectReport{ref, s.Proxies, s.Running, s.Away, s.Fetched, s.Refusals})
 		}
 	}
 	return out

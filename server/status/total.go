@@ -14,20 +14,24 @@ type fleetStatus struct {
 	behind  []string // replicas that have not published it yet
 	silent  []string // what is missing
 	awaited []string // replicas whose proxies may be on their way back
+	gone    []string // replicas whose proxies do not count
+	// returning are proxies that were connected before a start and are awaited, while it is
+	// not known whether the object concerns them.
+	returning int
 }
 
 func (s fleetStatus) programmed() schema.Programmed {
-	return schema.Programmed{Proxies: s.Proxies, Running: s.Running}
+	return schema.Programmed{Proxies: s.Proxies, Running: s.Running, Fetched: s.Fetched}
 }
 
 // isPlain reports whether there is nothing to report but numbers of proxies.
 func (s fleetStatus) isPlain() bool {
-	return len(s.Problems)+len(s.Refusals)+len(s.behind)+len(s.silent)+len(s.awaited) == 0
+	return len(s.Problems)+len(s.Refusals)+len(s.behind)+len(s.silent)+len(s.awaited)+len(s.gone)+s.Away+s.returning == 0
 }
 
 // add puts what the others say of an object of a revision to what is known here.
 func (v peerView) add(own discovery.ObjectStatus, ref diag.Ref, revision int64) fleetStatus {
-	out := fleetStatus{ObjectStatus: own, silent: v.silent, awaited: v.awaited}
+	out := fleetStatus{ObjectStatus: own, silent: v.silent, awaited: v.awaited, gone: v.gone, returning: v.returning}
 	for _, p := range v.told {
 		s := p.of[ref]
 		out.Proxies += s.Proxies
@@ -36,6 +40,8 @@ func (v peerView) add(own discovery.ObjectStatus, ref diag.Ref, revision int64) 
 			continue
 		}
 		out.Running += s.Running
+		out.Fetched += s.Fetched
+		out.Away += s.Away
 		out.Refusals = slices.Concat(out.Refusals, s.Refusals)
 	}
 	return out

@@ -13,6 +13,11 @@ type Lister interface {
 	Proxies(ctx context.Context) ([]client.Proxy, error)
 }
 
+// Inventory lists the proxies that the server knows, and those that were connected to it.
+type Inventory interface {
+	AllProxies(ctx context.Context) ([]client.Proxy, error)
+}
+
 // Proxies tells what the server knows of its proxies, and what it has for them.
 type Proxies interface {
 	Lister

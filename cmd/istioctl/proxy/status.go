@@ -27,7 +27,7 @@ var proxyFormats = []string{printer.Table, printer.Wide, printer.YAML, printer.J
 // StatusOptions are what the flags of proxy-status say.
 type StatusOptions struct {
 	// Connect connects to the server, whose warnings go to warn.
-	Connect func(warn func(string)) (Lister, error)
+	Connect func(warn func(string)) (Inventory, error)
 
 	output string
 	watch  bool
@@ -35,7 +35,7 @@ type StatusOptions struct {
 
 // NewStatusCommand returns the command proxy-status.
 func NewStatusCommand(s *cli.Session) *cobra.Command {
-	flags := StatusOptions{Connect: func(warn func(string)) (Lister, error) { return s.Connect(warn) }}
+	flags := StatusOptions{Connect: func(warn func(string)) (Inventory, error) { return s.Connect(warn) }}
 	cmd := &cobra.Command{
 		Use:     "proxy-status [PROXY]",
 		Aliases: []string{"ps"},
@@ -50,7 +50,12 @@ and the state of their configuration:
   FETCHED   the proxy has fetched the newest configuration, and cannot say
             whether it uses it
 
-REVISION is the revision of the store that the proxy runs. PROXY is a node ID, or a
+A proxy that was connected and is not now is DISCONNECTED. REVISION is then what it ran
+when it was seen last, and AGE how long ago that is. The server keeps such proxies for
+a day (pilot-api --keep-disconnected).
+
+REVISION is the revision of the store that the proxy runs; in brackets, the one that a
+proxy over v1 has fetched. PROXY is a node ID, or a
 part of node IDs.`,
 		Example: `  # All of them
   istioctl proxy-status
@@ -92,12 +97,12 @@ func (o StatusOptions) Run(ctx context.Context, s *cli.Session, part string) err
 
 // proxyQuery asks for the proxies whose node contains a given text.
 type proxyQuery struct {
-	Lister
+	Inventory
 	part, output string
 }
 
 func (q proxyQuery) ask(ctx context.Context) ([]client.Proxy, error) {
-	all, err := q.Proxies(ctx)
+	all, err := q.AllProxies(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -175,13 +180,21 @@ func printProxyTable(out io.Writer, all []client.Proxy, wide bool) error {
 	for _, p := range all {
 		row := []string{proxies.ShortNode(p.Node), p.Role, p.Transport, cmp.Or(p.EnvoyVersion, "-")}
 		var words []string
+		age := time.Since(p.ConnectedSince)
+		if p.State == client.Disconnected && p.LastSeen != nil {
+			p.Types = map[string]client.ProxyType{explain.Types[0]: {State: p.State}}
+			age = time.Since(*p.LastSeen)
+			if p.Lost {
+				words = append(words, "lost the connection without ending it")
+			}
+		}
 		for _, name := range explain.Types {
 			row = append(row, cmp.Or(p.Types[name].State, "-"))
 			if e := p.Types[name].Error; e != "" {
 				words = append(words, name+": "+e)
 			}
 		}
-		row = append(row, fmt.Sprint(p.Revision), duration.HumanDuration(time.Since(p.ConnectedSince)))
+		row = append(row, revisionOf(p), duration.HumanDuration(age))
 		if wide {
 			row = append(row, cmp.Or(p.Replica, "-"), cmp.Or(p.Address, "-"), p.Node, cli.OneLine(strings.Join(words, "; ")))
 		}
@@ -191,4 +204,12 @@ func printProxyTable(out io.Writer, all []client.Proxy, wide bool) error {
 		fmt.Fprintln(tab, strings.Join(row, "\t"))
 	}
 	return tab.Flush()
+}
+
+// revisionOf is the revision that a proxy runs, in brackets one that it has only fetched.
+func revisionOf(p client.Proxy) string {
+	if p.FetchedRevision > 0 {
+		return fmt.Sprintf("(%d)", p.FetchedRevision)
+	}
+	return fmt.Sprint(p.Revision)
 }

@@ -48,7 +48,7 @@ const (
 type Statuses interface {
 	GetWithStatus(ctx context.Context, key schema.Key, opts store.ReadOptions) (client.ObjectWithStatus, error)
 	GetWithFreshStatus(ctx context.Context, key schema.Key, opts store.ReadOptions) (client.ObjectWithStatus, error)
-	ProxiesOf(ctx context.Context, key schema.Key) ([]client.Proxy, error)
+	AllProxiesOf(ctx context.Context, key schema.Key) ([]client.Proxy, error)
 }
 
 // Options are what the flags of wait say.
@@ -69,13 +69,17 @@ func NewCommand(s *cli.Session) *cobra.Command {
 		Long: `Wait for a condition of objects:
 
   programmed    every connected proxy that the object affects runs the present
-                version, or a later one
+                version, or a later one. A proxy on a stream has acknowledged it. One
+                that polls in REST v3 has shown in its next polls that it took it,
+                endpoints included. One that polls in v1 has fetched it, and cannot
+                say whether it uses it: it is counted on its own
   accepted      the server has found that everything in the object is honoured
   resolvedrefs  everything to which the object refers exists
 
-An object that is not honoured as written is neither accepted nor programmed. After a
-start of the server, or if many proxies disconnect at once, istioctl waits until the
-proxies are back, or for 30 seconds.
+An object that is not honoured as written is neither accepted nor programmed. Proxies
+that were connected before a start of the server, or that lost their connection without
+ending it, are waited for until they are back, or for 30 seconds. After that they do not
+count as running anything, and are named.
 
 The wait fails at once if a proxy refuses the configuration, and says which proxy and
 why. It also fails at once if the object cannot be honoured or is being deleted.
@@ -187,6 +191,9 @@ func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 		default:
 			last, look = now, w.client.GetWithStatus
 			if done, err := w.judge(name, now); done {
+				if err == nil && w.goal == waitProgrammed {
+					w.nameLost(timed, now)
+				}
 				return err
 			}
 		}
@@ -227,7 +234,7 @@ func (w *waiting) judge(name string, o client.ObjectWithStatus) (done bool, err 
 	case status.Programmed.Proxies == 0:
 		fmt.Fprintf(w.out, "%s programmed: no proxy that is connected is concerned\n", name)
 	default:
-		fmt.Fprintf(w.out, "%s programmed: %d of %d proxies run it\n", name, status.Programmed.Running, status.Programmed.Proxies)
+		fmt.Fprintf(w.out, "%s programmed: %s\n", name, status.Programmed.Summary())
 	}
 	if refs := status.Condition(schema.ConditionResolved); refs.Status == metav1.ConditionFalse {
 		w.unresolved(fmt.Sprintf("%s names what is not there: %s", name, cli.OneLine(refs.Message)))
@@ -274,13 +281,31 @@ func (w *waiting) late(ctx context.Context, name string, last client.ObjectWithS
 	return errors.New(text)
 }
 
+// nameLost names the proxies that do not count because they lost their connection.
+func (w *waiting) nameLost(ctx context.Context, o client.ObjectWithStatus) {
+	all, err := w.client.AllProxiesOf(ctx, o.Key())
+	if err != nil {
+		return // What is said is so without it.
+	}
+	all = slices.DeleteFunc(all, func(p client.Proxy) bool { return !p.Lost })
+	for i, p := range all {
+		if i == mostMissing {
+			fmt.Fprintf(w.out, "  … and %d more that lost the connection\n", len(all)-i)
+			return
+		}
+		fmt.Fprintf(w.out, "  not counted: %s %s\n", p.Node, proxies.Doing(p))
+	}
+}
+
 // missing names the proxies that do not run an object.
 func (w *waiting) missing(ctx context.Context, o client.ObjectWithStatus) []string {
-	all, err := w.client.ProxiesOf(ctx, o.Key())
+	all, err := w.client.AllProxiesOf(ctx, o.Key())
 	if err != nil {
 		return []string{"which proxies are missing is not known: " + w.Explain(ctx, err)}
 	}
-	all = slices.DeleteFunc(all, func(p client.Proxy) bool { return p.Revision >= o.Revision() })
+	all = slices.DeleteFunc(all, func(p client.Proxy) bool {
+		return p.State == client.Disconnected && !p.Lost || p.State == "" && max(p.Revision, p.FetchedRevision) >= o.Revision()
+	})
 	var lines []string
 	for i, p := range all {
 		if i == mostMissing {

@@ -25,9 +25,14 @@ import (
 
 // Followed is a server whose proxies follow what is written to it, until the end.
 func Followed(atEnd func(func())) (*server.Server, *discovery.Publisher) {
-	mem := memory.New()
+	return FollowedOver(memory.New(), nil, atEnd)
+}
+
+// FollowedOver is Followed over a store, to whose server some proxies were connected before.
+func FollowedOver(mem *memory.Store, before []discovery.Presence, atEnd func(func())) (*server.Server, *discovery.Publisher) {
 	reads := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
 	proxies := discovery.New(discovery.Options{Source: reads, CheckPatience: time.Minute})
+	proxies.Remember(before)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = reads.Run(ctx) })

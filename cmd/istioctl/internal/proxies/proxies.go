@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
@@ -35,8 +36,14 @@ func Worst(one client.Proxy) string {
 
 // Doing says what a proxy does instead of running an object.
 func Doing(p client.Proxy) string {
+	if p.State == client.Disconnected && p.LastSeen != nil {
+		return fmt.Sprintf("is disconnected, was seen last at %s and ran revision %d then", p.LastSeen.Format(time.DateTime), max(p.Revision, p.FetchedRevision))
+	}
 	runs := fmt.Sprintf("runs revision %d", p.Revision)
-	if p.Revision == 0 {
+	switch {
+	case p.FetchedRevision > 0:
+		runs = fmt.Sprintf("has fetched revision %d, and cannot say what it runs", p.FetchedRevision)
+	case p.Revision == 0:
 		runs = "runs nothing yet that is known"
 	}
 	for _, name := range explain.Types {

@@ -1,0 +1,118 @@
+package compiled
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pilot-api/pilot-api/discovery/cached"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// Polled is what the proxies of a view that poll are to have from one revision on: what
+// the view says, and the endpoints of its clusters, which change without it. It is shared
+// by these proxies, and safe for concurrent use.
+type Polled struct {
+	View     *View
+	Revision int64
+	until    atomic.Int64 // revision at which its endpoints may have been replaced first, 0 while they are in force
+
+	make      func() *xds.Set // endpoints; nil once it was called
+	endpoints cached.Lazy[xds.Set]
+}
+
+// NewPolled returns what a view says with some endpoints.
+func NewPolled(v *View, endpoints *xds.Set) *Polled {
+	return &Polled{View: v, make: func() *xds.Set { return endpoints }}
+}
+
+// Endpoints returns the sets of all clusters. They are collected when somebody asks.
+func (p *Polled) Endpoints() *xds.Set {
+	s, _ := p.endpoints.Get(func() (*xds.Set, error) {
+		all := p.make()
+		p.make = nil // It may keep a whole generation in memory.
+		return all, nil
+	})
+	return s
+}
+
+// HasEndpoints reports whether any cluster has a set of endpoints of its own.
+func (p *Polled) HasEndpoints() bool {
+	return slices.ContainsFunc(p.View.Config.Clusters, func(c *ir.Cluster) bool { return c.Type == ir.Registry })
+}
+
+// ReplacedAt returns the revision at which it was replaced, or may have been: its
+// endpoints, or its view. It is 0 while it is in force.
+func (p *Polled) ReplacedAt() int64 { return earlier(p.until.Load(), p.View.Until.Load()) }
+
+// ReplacedAt returns the revision at which it was replaced: its endpoints, or its view. It
+// is 0 while it is in force.
+func (st *Streamed) ReplacedAt() int64 { return earlier(st.Until.Load(), st.View.Until.Load()) }
+
+// earlier returns the lower of two revisions, of which 0 is none.
+func earlier(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// polledNow is the Polled of a view as of a snapshot. A publication does not touch it:
+// whoever polls brings it up to date.
+type polledNow struct {
+	mu   sync.Mutex
+	last *Polled
+	mesh *mesh.Snapshot // for which last is in force
+}
+
+// Polled returns what a view says now to proxies that poll.
+func (v *View) Polled() *Polled {
+	now := &v.polled
+	now.mu.Lock()
+	defer now.mu.Unlock()
+	g := v.Encoder.Current.Load()
+	all := func() *xds.Set { return endpointsOf(v.Encoder.Current.Load(), EndpointKeys(v.Config.Clusters), nil) }
+	switch {
+	case now.last == nil:
+		now.last = &Polled{View: v, Revision: v.Revision, make: all}
+	case now.mesh == g.Mesh:
+		return now.last
+	default:
+		before := now.last
+		services := g.Mesh.ServicesSince(now.mesh)
+		if before.touchedBy(services) {
+			now.last = &Polled{View: v, Revision: g.Mesh.Revision, make: all}
+			if s := before.endpoints.Peek(); s != nil {
+				now.last.make = func() *xds.Set { return movedEndpoints(s, services, g) }
+			}
+			// Some snapshots may have come between; in the first one it may have been.
+			before.until.Store(now.mesh.Revision + 1)
+		}
+	}
+	now.mesh = g.Mesh
+	return now.last
+}
+
+// touchedBy reports whether the endpoints of clusters may be others when services changed.
+func (p *Polled) touchedBy(services []mesh.ServiceChange) bool {
+	if s := p.endpoints.Peek(); s != nil {
+		return slices.ContainsFunc(services, func(c mesh.ServiceChange) bool {
+			for range s.OfHost(keyHost(c)) {
+				return true
+			}
+			return false
+		})
+	}
+	if len(services) == 0 {
+		return false
+	}
+	hosts := make(map[string]bool, len(services))
+	for _, c := range services {
+		hosts[keyHost(c)] = true
+	}
+	return slices.ContainsFunc(p.View.Config.Clusters, func(c *ir.Cluster) bool {
+		return c.Type == ir.Registry && hosts[mesh.ParseServiceKey(c.EndpointKey).Hostname]
+	})
+}
