@@ -25,7 +25,7 @@
 //	fleet     the proxies that are known, and their views
 //
 // Read this package in this order: options.go, discovery.go, run.go, build.go,
-// publish.go, compileview.go, verdict.go; locate.go, v3.go, v1.go and connect.go, which
+// publish.go, compileview.go, verdict.go; roster.go, arrivals.go; locate.go, v3.go, v1.go and connect.go, which
 // proxies call; status.go, inspect.go, preview.go, lostinv1.go, check.go and checkv1.go,
 // which people call.
 package discovery

@@ -5,5 +5,5 @@
 // itself and locks none (docs/decisions/019-feedback.md).
 //
 // Read in this order: status.go (the words), syncstate.go, objectstatus.go,
-// convergence.go, problems.go, withheldkeys.go.
+// workloads.go, presence.go, convergence.go, problems.go, withheldkeys.go.
 package feedback

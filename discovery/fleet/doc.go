@@ -5,7 +5,7 @@
 // refuse. Proxies and views are bounded: eviction.go says who makes room. The package
 // compiles nothing itself (Compile).
 //
-// Read in this order: fleet.go, client.go, viewentry.go, connected.go, eviction.go,
+// Read in this order: fleet.go, client.go, viewentry.go, connected.go, absent.go, eviction.go,
 // addresses.go; then what reports: syncstate.go, proxystatus.go, refusing.go, denied.go,
 // lookup.go, askv1.go.
 package fleet

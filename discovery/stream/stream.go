@@ -40,6 +40,7 @@ type Stream struct {
 	refuses   atomic.Bool // something, as was noted last
 	pushed    atomic.Bool // out, by newer ones of the proxy
 	lost      atomic.Bool // not ended by the proxy
+	ended     atomic.Bool
 	closed    bool
 	arrival   time.Time        // of a proxy that came with clusters, until it is known what it routes by
 	pastViews []*compiled.View // that it may route by until then
@@ -183,8 +184,11 @@ func (st *Stream) Lose() {
 // IsLost reports whether the proxy did not end the stream itself.
 func (st *Stream) IsLost() bool { return st.lost.Load() }
 
-// Close ends the stream.
+// Close ends the stream. Only the first call does something.
 func (st *Stream) Close() {
+	if st.ended.Swap(true) {
+		return
+	}
 	st.proxy.Closed(st)
 	st.shared.Convergence.Depart(&st.awaited)
 	st.mu.Lock()
