@@ -97,11 +97,11 @@ func TestAReturningProxyThatPollsShowsItsEndpoints(t *testing.T) {
 			p.round()
 		}
 		back := p.at(follow(t, newObjects(web), discovery.Options{}))
-		for range 2 {
+		for range 10 { // Some Envoys poll clusters more often than endpoints.
 			back.ask(discovery.ClusterType)
 			back.ask(discovery.ListenerType)
 			back.ask(discovery.RouteType, "80")
-			time.Sleep(time.Minute)
+			time.Sleep(time.Second)
 		}
 		back.counted("before it polls for endpoints", web, 1, discovery.ObjectStatus{Proxies: 1})
 		back.round()

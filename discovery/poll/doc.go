@@ -4,6 +4,6 @@
 // before break, and holds on to an unknown version until this replica has caught up; for
 // v1, Fetched keeps what was last answered. The package locates no proxies.
 //
-// Read in this order: transition.go, subscription.go, unknownversion.go, pollstatus.go,
-// fetched.go.
+// Read in this order: transition.go, subscription.go, shown.go, unknownversion.go,
+// pollstatus.go, fetched.go.
 package poll

@@ -42,7 +42,7 @@ func (t *Transition) EachType(next *compiled.Polled, secrets *xds.Set, visit fun
 	}
 	if t.endpoints.asked {
 		note("endpoints", t.endpoints.status(next.Endpoints()))
-	} else if next.HasEndpoints() && t.rounds < withoutEndpoints {
+	} else if next.HasEndpoints() && !t.isWithoutEndpoints(next.View) {
 		settled = false // They were not polled here yet.
 	}
 	if settled {

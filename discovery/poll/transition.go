@@ -54,6 +54,7 @@ type Transition struct {
 	// endpoints and secrets are polled one by one.
 	endpoints, secrets shown
 	rounds             int                             // polls for clusters
+	firstAsked         time.Time                       // when the first of them came
 	at                 atomic.Pointer[compiled.Polled] // the last one all of which it has shown to have
 	refuses            bool                            // what it is answered, of any type
 	Refusing           func(does bool)                 // is called when that changes
@@ -207,7 +208,9 @@ func (t *Transition) ask(now time.Time) {
 		t.pace.Store(int64(now.Sub(t.asked)))
 	}
 	t.asked = now
-	t.rounds++
+	if t.rounds++; t.rounds == 1 {
+		t.firstAsked = now
+	}
 }
 
 // welcome takes a proxy for one that has just come when it has a version that it was
