@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -33,6 +34,10 @@ type Options struct {
 	// 429 or 503 and a Retry-After. The client waits at least that time, longer with
 	// each try, and stops when the context ends. 0 returns the error at once.
 	Retries int
+	// LastKnown makes a read of the newest state that fails because the server's store
+	// does not answer read the last state that the server knows. Warn then gets a text
+	// with store.LastKnown in it, once for each Client.
+	LastKnown bool
 }
 
 // Client is a store on a pilot-api server. All methods are safe for concurrent use.
@@ -43,6 +48,8 @@ type Client struct {
 	pause func(context.Context, time.Duration) bool
 	// maxWeight bounds the memory of an answer.
 	maxWeight int
+	// outdated is true once Warn was told of the last known state.
+	outdated atomic.Bool
 }
 
 var _ store.Interface = (*Client)(nil)

@@ -49,6 +49,7 @@ type request struct {
 	url         string
 	body        []byte
 	contentType string
+	lastKnown   bool // asks for the last known state, because there is no newer one
 }
 
 // call sends a request within Options.Timeout and returns the body of its answer, at
@@ -64,6 +65,13 @@ func (c *Client) call(ctx context.Context, r request, limit int64) (body []byte,
 // receive sends a request within Options.Timeout and calls read with the body of its
 // answer, of which it gives at most limit bytes.
 func (c *Client) receive(ctx context.Context, r request, limit int64, read func(io.Reader) error) error {
+	if err := c.receiveOnce(ctx, r, limit, read); err != nil {
+		return c.receiveLastKnown(ctx, r, limit, read, err)
+	}
+	return nil
+}
+
+func (c *Client) receiveOnce(ctx context.Context, r request, limit int64, read func(io.Reader) error) error {
 	if c.opts.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.opts.Timeout)
@@ -123,8 +131,9 @@ func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, time.
 	case err != nil:
 		return nil, 0, &store.Error{Kind: store.ErrUnavailable, Detail: "cannot reach the server: " + err.Error(), Cause: err}
 	}
-	c.warn(resp.Header.Values("Warning"))
-	if resp.StatusCode/100 == 2 {
+	succeeded := resp.StatusCode/100 == 2
+	c.warn(resp.Header.Values("Warning"), r.lastKnown && succeeded)
+	if succeeded {
 		return resp, 0, nil
 	}
 	defer resp.Body.Close()
@@ -134,11 +143,20 @@ func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, time.
 
 // warn passes on the warnings that can be parsed. A warning that cannot be parsed must
 // not fail its request.
-func (c *Client) warn(headers []string) {
+func (c *Client) warn(headers []string, lastKnown bool) {
 	warnings, _ := utilnet.ParseWarningHeaders(headers)
+	var texts []string
 	for _, w := range warnings {
 		if w.Code == 299 {
-			c.opts.Warn(w.Text)
+			texts = append(texts, w.Text)
+		}
+	}
+	if lastKnown {
+		c.warnOfLastKnown(texts)
+	}
+	for _, text := range texts {
+		if !lastKnown || !strings.Contains(text, store.LastKnown) {
+			c.opts.Warn(text)
 		}
 	}
 }
@@ -160,7 +178,11 @@ func answerError(r request, resp *http.Response) (again time.Duration, err error
 		if isNoPath(&status) {
 			return 0, fmt.Errorf("%w: %s", ErrNoPath, status.Message)
 		}
-		return retryAfter(resp), store.FromStatus(&status)
+		err := store.FromStatus(&status)
+		if resp.StatusCode != http.StatusTooManyRequests && errors.Is(err, store.ErrUnavailable) {
+			err = unanswering{err}
+		}
+		return retryAfter(resp), err
 	}
 	text, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
 	text = text[:min(len(text), 200)]

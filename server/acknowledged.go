@@ -15,6 +15,11 @@ type acknowledging struct {
 	to *discovery.Publisher
 }
 
+// HistoryAtHand implements store.HistorianAtHand.
+func (a acknowledging) HistoryAtHand(ctx context.Context, key schema.Key) ([]store.Version, error) {
+	return store.HistoryAtHand(ctx, a.Interface, key)
+}
+
 func (a acknowledging) Create(ctx context.Context, o *schema.Object) (*schema.Object, error) {
 	return a.done(a.Interface.Create(ctx, o))
 }

@@ -23,7 +23,7 @@ const (
 )
 
 var (
-	historyParams = params()
+	historyParams = params("resourceVersion")
 	changesParams = params("since", "kind", "namespace", "name", "limit", "continue")
 )
 
@@ -75,10 +75,19 @@ func jsonOf(obj *schema.Object) json.RawMessage {
 	return obj.JSON()
 }
 
-// history answers with the known versions of an object, newest first.
+// history answers with the known versions of an object, newest first. With
+// resourceVersion=0 any state will do, so a store without a majority answers too.
 func (k *resource) history(w http.ResponseWriter, r *http.Request) error {
-	if err := wire.CheckParams(queryOf(r), historyParams); err != nil {
+	q := queryOf(r)
+	if err := wire.CheckParams(q, historyParams); err != nil {
 		return err
+	}
+	atLeast, err := atLeastParam(q)
+	switch {
+	case err != nil:
+		return err
+	case atLeast > 0:
+		return wire.BadParam(q, "resourceVersion", "0, or left out")
 	}
 	f, err := wire.Negotiate(r, wire.JSON, wire.YAML)
 	if err != nil {
@@ -86,7 +95,7 @@ func (k *resource) history(w http.ResponseWriter, r *http.Request) error {
 	}
 	var body []byte
 	done, err := k.largeReads.read(r.Context(), historyOf(k.target(r)), func(ctx context.Context) (int, error) {
-		body, err = k.historyText(ctx, k.target(r))
+		body, err = k.historyText(ctx, k.target(r), atLeast == store.Any)
 		return len(body), err
 	})
 	if err != nil {
@@ -97,12 +106,22 @@ func (k *resource) history(w http.ResponseWriter, r *http.Request) error {
 	return writeText(w, http.StatusOK, f, body)
 }
 
+func (k *resource) versions(ctx context.Context, key schema.Key, atHand bool) ([]store.Version, error) {
+	if atHand {
+		return store.HistoryAtHand(ctx, k.opts.Store, key)
+	}
+	if err := k.checkStore(); err != nil {
+		return nil, err
+	}
+	return k.opts.Store.History(ctx, key)
+}
+
 // historyOf returns the name of an object's history for largeReads.
 func historyOf(key schema.Key) string { return "history " + key.String() }
 
 // historyText returns the answer with the versions of an object, as JSON.
-func (k *resource) historyText(ctx context.Context, key schema.Key) ([]byte, error) {
-	versions, err := k.opts.Store.History(ctx, key)
+func (k *resource) historyText(ctx context.Context, key schema.Key, atHand bool) ([]byte, error) {
+	versions, err := k.versions(ctx, key, atHand)
 	if err != nil {
 		return nil, err
 	}

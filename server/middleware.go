@@ -185,6 +185,7 @@ func (s *Server) bounded(h handler) http.HandlerFunc {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), min(timeout, s.opts.RequestTimeout))
 		defer cancel()
+		s.warnOfOutage(w, r)
 		return s.compressed(h)(w, r.WithContext(ctx))
 	})
 }

@@ -32,7 +32,7 @@ func (s *Server) askOthers(ctx context.Context, w http.ResponseWriter, what stri
 	if s.opts.Peers == nil {
 		return nil
 	}
-	others, err := s.opts.Peers.Others(ctx)
+	others, err := s.others(ctx)
 	if err != nil {
 		s.opts.Log.Warn("the other replicas are not known", "error", err)
 		missing = append(missing, "the other replicas are not known at present, their "+what+" are missing here")
@@ -62,4 +62,17 @@ func (s *Server) askOthers(ctx context.Context, w http.ResponseWriter, what stri
 		addWarning(w, text)
 	}
 	return missing
+}
+
+// registerPatience is how long a request waits for the register of replicas while the
+// store, which has it, does not answer.
+const registerPatience = 500 * time.Millisecond
+
+func (s *Server) others(ctx context.Context) ([]replica.Replica, error) {
+	if _, out := s.outage(); out {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, registerPatience)
+		defer cancel()
+	}
+	return s.opts.Peers.Others(ctx)
 }

@@ -46,6 +46,7 @@
 //
 //	status.go, standings.go       status of objects, report to other replicas (package status)
 //	peers.go                      requests to other replicas (package replica)
+//	outage.go                     a store that does not answer
 //	problems.go, references.go    /debug/problems, references between objects
 //	proxies.go                    proxies of all replicas
 //	proxyconfig.go, proxyroute.go configuration of a proxy, its handling of a request

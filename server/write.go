@@ -117,8 +117,12 @@ func (k *resource) beginWrite(r *http.Request, allowed []string) (wire.Format, s
 	return f, writes, err
 }
 
-// writesOf returns the store to write to: the real one or one for a dry run.
+// writesOf returns the store to write to: the real one or one for a dry run. It fails if
+// the store does not answer.
 func (s *Server) writesOf(q url.Values) (store.Interface, error) {
+	if err := s.checkWritable(); err != nil {
+		return nil, err
+	}
 	if err := wire.CheckFilled(q, "dryRun"); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,11 @@ func Strict(behind Interface) Interface { return &strict{behind} }
 
 type strict struct{ Interface }
 
+// HistoryAtHand implements HistorianAtHand.
+func (s *strict) HistoryAtHand(ctx context.Context, key schema.Key) ([]Version, error) {
+	return HistoryAtHand(ctx, s.Interface, key)
+}
+
 func (s *strict) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
 	if err := checkOp(Op{Verb: OpCreate, Object: obj}); err != nil {
 		return nil, err

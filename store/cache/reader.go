@@ -12,10 +12,22 @@ var (
 	_ store.Reader    = (*Cache)(nil)
 	_ store.Repeater  = (*Cache)(nil)
 	_ store.Inspector = (*Cache)(nil)
+	_ store.Follower  = (*Cache)(nil)
 )
 
 // Revision implements store.Reader. It returns the source's revision.
 func (c *Cache) Revision(ctx context.Context) (int64, error) { return c.readIndex.revision(ctx) }
+
+// Outage implements store.Follower. A source in this process is never out of reach.
+func (c *Cache) Outage() (store.Outage, bool) {
+	if clock, ok := c.source.(store.Timekeeper); ok {
+		if _, here := clock.Now(context.Background()); here {
+			return store.Outage{}, false
+		}
+	}
+	since, down := c.readIndex.outage()
+	return store.Outage{Since: since, Revision: c.changes.Revision()}, down
+}
 
 // CatchUp waits until the view has everything that was stored before the call, and
 // returns the revision that the view has then reached.

@@ -21,6 +21,10 @@ type readIndex struct {
 
 	mu   sync.Mutex
 	next *revisionRequest // not sent yet, so readers may join it
+	// answered is when the last answer came, or when the index was made. failing means
+	// that the last question had no answer.
+	answered time.Time
+	failing  bool
 }
 
 type revisionRequest struct {
@@ -30,7 +34,7 @@ type revisionRequest struct {
 }
 
 func newReadIndex(source store.Reader) *readIndex {
-	return &readIndex{source: source, turn: make(chan struct{}, 1)}
+	return &readIndex{source: source, turn: make(chan struct{}, 1), answered: time.Now()}
 }
 
 // revision returns the newest revision of the source, not older than any write
@@ -41,7 +45,22 @@ func (f *readIndex) revision(ctx context.Context) (int64, error) {
 			return now, nil
 		}
 	}
+	if since, down := f.outage(); down {
+		f.join() // The answer, if one comes, is for later readers.
+		return 0, &store.Error{Kind: store.ErrUnavailable, Detail: store.Outage{Since: since}.String()}
+	}
 	return f.asked(ctx)
+}
+
+// outageFrom is how long a source that fails must have been silent until readers no
+// longer wait for it.
+const outageFrom = 3 * time.Second
+
+// outage returns since when the source has not answered, if it does not.
+func (f *readIndex) outage() (since time.Time, down bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.answered, f.failing && time.Since(f.answered) >= outageFrom
 }
 
 // asked is revision, but it always asks the source.
@@ -75,5 +94,10 @@ func (f *readIndex) ask(q *revisionRequest) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
 	q.revision, q.err = f.source.Revision(ctx)
+	f.mu.Lock()
+	if f.failing = q.err != nil; !f.failing {
+		f.answered = time.Now()
+	}
+	f.mu.Unlock()
 	close(q.done)
 }

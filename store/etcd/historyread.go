@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"slices"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -12,6 +13,15 @@ import (
 
 // History implements store.Historian.
 func (s *Store) History(ctx context.Context, key schema.Key) ([]store.Version, error) {
+	return s.versions(ctx, key)
+}
+
+// HistoryAtHand implements store.HistorianAtHand: one member of etcd answers.
+func (s *Store) HistoryAtHand(ctx context.Context, key schema.Key) ([]store.Version, error) {
+	return s.versions(ctx, key, clientv3.WithSerializable())
+}
+
+func (s *Store) versions(ctx context.Context, key schema.Key, fresh ...clientv3.OpOption) ([]store.Version, error) {
 	name, ok := s.keys.of(key)
 	if !ok {
 		return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
@@ -20,7 +30,8 @@ func (s *Store) History(ctx context.Context, key schema.Key) ([]store.Version, e
 		return nil, err
 	}
 	resp, err := s.client.Txn(ctx).Then(
-		clientv3.OpGet(name), s.records(name), clientv3.OpGet(s.keys.floor), clientv3.OpGet(s.keys.kept)).Commit()
+		clientv3.OpGet(name, fresh...), s.records(name, fresh...),
+		clientv3.OpGet(s.keys.floor, fresh...), clientv3.OpGet(s.keys.kept, fresh...)).Commit()
 	if err != nil {
 		return nil, translate("read the history", err, key)
 	}
@@ -40,9 +51,9 @@ func (s *Store) History(ctx context.Context, key schema.Key) ([]store.Version, e
 }
 
 // records returns the operation that reads the records of one object, the oldest first.
-func (s *Store) records(objectKey string) clientv3.Op {
-	return clientv3.OpGet(s.keys.historyOf(objectKey), clientv3.WithPrefix(),
-		clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortAscend))
+func (s *Store) records(objectKey string, fresh ...clientv3.OpOption) clientv3.Op {
+	return clientv3.OpGet(s.keys.historyOf(objectKey), append(slices.Clone(fresh), clientv3.WithPrefix(),
+		clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortAscend))...)
 }
 
 // kept returns the newest records of an object. There may be more than are kept for a

@@ -48,7 +48,7 @@ type Options struct {
 
 // NewCommand returns the command analyze.
 func NewCommand(s *cli.Session) *cobra.Command {
-	f := Options{Connect: func(warn func(string)) (Analyst, error) { return s.Connect(warn) }}
+	f := Options{Connect: func(warn func(string)) (Analyst, error) { return s.ConnectToRead(warn) }}
 	cmd := &cobra.Command{
 		Use:   "analyze [-f FILE]...",
 		Short: "Check the objects against each other",

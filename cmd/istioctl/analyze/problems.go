@@ -37,7 +37,7 @@ type ProblemsOptions struct {
 
 // NewProblemsCommand returns the command problems.
 func NewProblemsCommand(s *cli.Session) *cobra.Command {
-	flags := ProblemsOptions{Connect: func(warn func(string)) (Finder, error) { return s.Connect(warn) }}
+	flags := ProblemsOptions{Connect: func(warn func(string)) (Finder, error) { return s.ConnectToRead(warn) }}
 	cmd := &cobra.Command{
 		Use:   "problems [KIND [NAME...] | KIND/NAME...]",
 		Short: "Show problems of objects",

@@ -41,7 +41,7 @@ type Options struct {
 
 // NewCommand returns the command describe.
 func NewCommand(s *cli.Session) *cobra.Command {
-	f := Options{Connect: func(warn func(string)) (Witness, error) { return s.Connect(warn) }}
+	f := Options{Connect: func(warn func(string)) (Witness, error) { return s.ConnectToRead(warn) }}
 	cmd := &cobra.Command{
 		Use:   "describe (KIND NAME | KIND/NAME)",
 		Short: "Show an object with its status, references and changes",

@@ -43,7 +43,7 @@ type Options struct {
 
 // connectTo returns the connection of a session as its objects.
 func connectTo(s *cli.Session) func(warn func(string)) (Objects, error) {
-	return func(warn func(string)) (Objects, error) { return s.Connect(warn) }
+	return func(warn func(string)) (Objects, error) { return s.ConnectToRead(warn) }
 }
 
 // NewCommand returns the command get.

@@ -27,7 +27,7 @@ type Options struct {
 
 // NewCommand returns the command history.
 func NewCommand(s *cli.Session) *cobra.Command {
-	flags := Options{Connect: func(warn func(string)) (past.Historian, error) { return s.Connect(warn) }}
+	flags := Options{Connect: func(warn func(string)) (past.Historian, error) { return s.ConnectToRead(warn) }}
 	cmd := &cobra.Command{
 		Use:   "history (KIND NAME | KIND/NAME)",
 		Short: "Show the versions of an object, and their authors",

@@ -29,5 +29,5 @@ type Proxies interface {
 
 // connectTo returns the connection of a session as its proxies.
 func connectTo(s *cli.Session) func(warn func(string)) (Proxies, error) {
-	return func(warn func(string)) (Proxies, error) { return s.Connect(warn) }
+	return func(warn func(string)) (Proxies, error) { return s.ConnectToRead(warn) }
 }

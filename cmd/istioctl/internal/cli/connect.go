@@ -1,10 +1,27 @@
 package cli
 
-import "github.com/pilot-api/pilot-api/client"
+import (
+	"sync"
+
+	"github.com/pilot-api/pilot-api/client"
+)
 
 // Connect makes the client. It does not send anything yet.
 func (s *Session) Connect(warn func(string)) (*client.Client, error) {
 	return s.ConnectWith(client.Options{Warn: warn})
+}
+
+// ConnectToRead is Connect for verbs that show a state. If the server's store does not
+// answer, they show the last known state, and warn. A warning that comes with several
+// answers is given to warn once.
+func (s *Session) ConnectToRead(warn func(string)) (*client.Client, error) {
+	var told sync.Map
+	once := func(text string) {
+		if _, known := told.LoadOrStore(text, true); !known {
+			warn(text)
+		}
+	}
+	return s.ConnectWith(client.Options{Warn: once, LastKnown: true})
 }
 
 // ConnectWith is Connect with options besides those of the session.
