@@ -13,7 +13,6 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/targets"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/writes"
-	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -126,16 +125,26 @@ func deleteTargets(ctx context.Context, s *cli.Session, c cli.Pager, flags Delet
 	return deleteTargetsByName(s, sel)
 }
 
+// deleteTargetsByFile returns each object once, although a folder of alternatives has
+// several forms of it. A form with a version is the one that is meant.
 func deleteTargetsByFile(ctx context.Context, s *cli.Session, files manifest.Files) ([]*schema.Object, error) {
-	list, err := manifest.Read(ctx, s, files, manifest.Named("delete"), manifest.Repeated(diag.Warning))
+	list, err := manifest.Read(ctx, s, files, manifest.Named("delete"))
 	if err != nil {
 		return nil, err
 	}
 	manifest.ReferencedFirst(list)
 	slices.Reverse(list)
-	objects := make([]*schema.Object, len(list))
-	for i, m := range list {
-		objects[i] = m.Object
+	var objects []*schema.Object
+	at := map[schema.Key]int{}
+	for _, m := range list {
+		i, known := at[m.Key()]
+		switch {
+		case !known:
+			at[m.Key()] = len(objects)
+			objects = append(objects, m.Object)
+		case objects[i].Meta.ResourceVersion == "":
+			objects[i] = m.Object
+		}
 	}
 	return objects, nil
 }
