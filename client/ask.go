@@ -13,7 +13,10 @@ import (
 )
 
 // registry is the path of everything that is not an object.
-const registry = "/apis/registry.istio.io/v1/"
+const (
+	registryVersion = "registry.istio.io/v1"
+	registry        = "/apis/" + registryVersion + "/"
+)
 
 // ask sends a GET of a path and decodes the JSON answer.
 func (c *Client) ask(ctx context.Context, path string, query url.Values, into any) error {

@@ -230,7 +230,7 @@ func TestWarningsReachTheCaller(t *testing.T) {
 }
 
 func TestTransactionsOfSeveralOperationsAreRefused(t *testing.T) {
-	rec := &recorder{code: http.StatusOK, answer: oneRule}
+	rec := &recorder{code: http.StatusCreated, answer: `{"status":{"results":[{"verb":"delete","object":` + oneRule + `}]}}`}
 	key := schema.Key{Kind: "RouteRule", Namespace: "books", Name: "x"}
 	op := store.Op{Verb: store.OpDelete, Key: key}
 	c := rec.start(t, client.Options{})

@@ -42,7 +42,7 @@ type wireVersion struct {
 	Verb        store.Verb  `json:"verb"`
 	Time        time.Time   `json:"time"`
 	User        string      `json:"user"`
-	Program     string      `json:"program"`
+	UserAgent   string      `json:"userAgent"`
 	Transaction string      `json:"transaction"`
 	Object      *wireObject `json:"object"`
 	Lost        bool        `json:"lost"`
@@ -65,7 +65,7 @@ func (w wireVersion) version(kind *schema.Kind) (store.Version, error) {
 	if w.Transaction != "" {
 		v.Change = &store.Record{
 			Revision: revision, Verb: w.Verb, Time: w.Time, Transaction: w.Transaction,
-			Author: store.Author{User: w.User, Program: w.Program},
+			Author: store.Author{User: w.User, UserAgent: w.UserAgent},
 		}
 	}
 	if w.Object != nil {

@@ -239,7 +239,7 @@ func TestChangesOfAHostileServer(t *testing.T) {
 // TestRollbackThatDoesNotGoOn checks that a server cannot make the steps of a rollback
 // endless with one step.
 func TestRollbackThatDoesNotGoOn(t *testing.T) {
-	rec := &recorder{code: http.StatusOK, answer: `{"metadata":{"continue":"x"},"results":[]}`}
+	rec := &recorder{code: http.StatusOK, answer: `{"status":{"continue":"x","results":[]}}`}
 	var last error
 	for _, err := range rec.start(t, client.Options{}).RollbackInSteps(t.Context(), store.Scope{Namespace: "books"}, 3) {
 		if last = err; len(rec.asked) > most {

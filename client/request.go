@@ -116,7 +116,7 @@ func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, time.
 		req.Header.Set("Content-Type", r.contentType)
 	}
 	author := store.AuthorOf(ctx)
-	if program := cmp.Or(author.Program, c.opts.UserAgent); program != "" {
+	if program := cmp.Or(author.UserAgent, c.opts.UserAgent); program != "" {
 		req.Header.Set("User-Agent", program)
 	}
 	if author.User != "" {

@@ -14,15 +14,15 @@ import (
 // if another client changed one of the objects meanwhile, and store.ErrTooLarge if more
 // objects would change than one transaction accepts.
 func (c *Client) Rollback(ctx context.Context, scope store.Scope, revision int64) ([]Result, error) {
-	return c.transact(ctx, registry+"rollbacks", rollbackOf(scope, revision))
+	return c.transact(ctx, "Rollback", rollbackOf(scope, revision))
 }
 
 func rollbackOf(scope store.Scope, revision int64) map[string]any {
-	body := map[string]any{"revision": revision}
+	spec := map[string]any{"revision": revision}
 	for what, name := range named(scope) {
-		body[what] = name
+		spec[what] = name
 	}
-	return body
+	return spec
 }
 
 // RollbackStep is the result of one step of a rollback.
@@ -62,36 +62,33 @@ type wireUndone struct {
 // earlier steps stay done. Another rollback to the same revision does the rest.
 func (c *Client) RollbackInSteps(ctx context.Context, scope store.Scope, revision int64) iter.Seq2[*RollbackStep, error] {
 	return func(yield func(*RollbackStep, error) bool) {
-		body := rollbackOf(scope, revision)
-		body["steps"] = true
+		spec := rollbackOf(scope, revision)
+		spec["steps"] = true
 		for {
-			step, next, err := c.rollbackStep(ctx, body)
+			step, next, err := c.rollbackStep(ctx, spec)
 			if !yield(step, err) || err != nil || next == "" {
 				return
 			}
-			if next == body["continue"] {
+			if next == spec["continue"] {
 				yield(nil, fmt.Errorf("the server's answer to a step of a rollback has the continue %q of the step before", next))
 				return
 			}
-			body["continue"] = next
+			spec["continue"] = next
 		}
 	}
 }
 
-func (c *Client) rollbackStep(ctx context.Context, body any) (step *RollbackStep, next string, err error) {
-	w, err := c.postTransaction(ctx, registry+"rollbacks", body)
+func (c *Client) rollbackStep(ctx context.Context, spec any) (step *RollbackStep, next string, err error) {
+	w, err := c.act(ctx, "Rollback", spec)
 	if err != nil {
 		return nil, "", err
 	}
-	step = &RollbackStep{Last: w.Metadata.Continue == ""}
+	step = &RollbackStep{Last: w.Continue == "", Remaining: w.Remaining}
 	if step.Results, err = w.results(); err != nil {
 		return nil, "", err
 	}
 	for _, u := range w.Undone {
 		step.Undone = append(step.Undone, Undone{schema.Key{Kind: u.Kind, Namespace: u.Namespace, Name: u.Name}, u.Reason, u.Message})
 	}
-	if w.Metadata.RemainingItemCount != nil {
-		step.Remaining = int(*w.Metadata.RemainingItemCount)
-	}
-	return step, w.Metadata.Continue, nil
+	return step, w.Continue, nil
 }

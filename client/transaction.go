@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -15,13 +16,18 @@ import (
 
 // wireOp is an operation of a transaction in the server's format.
 type wireOp struct {
-	Verb      store.Verb      `json:"verb"`
-	Object    json.RawMessage `json:"object,omitempty"`
-	Kind      string          `json:"kind,omitempty"`
-	Namespace string          `json:"namespace,omitempty"`
-	Name      string          `json:"name,omitempty"`
+	Verb   store.Verb      `json:"verb"`
+	Object json.RawMessage `json:"object,omitempty"`
+	Target *wireTarget     `json:"target,omitempty"`
 
 	Preconditions *metav1.Preconditions `json:"preconditions,omitempty"`
+}
+
+// wireTarget names the object of an operation.
+type wireTarget struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
 }
 
 // Txn implements store.Interface. For an update by function it reads the object, calls
@@ -39,7 +45,7 @@ func (c *Client) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, err
 		if err != nil {
 			return nil, err
 		}
-		results, err := c.transact(ctx, registry+"transactions", map[string]any{"operations": steps})
+		results, err := c.transact(ctx, "Transaction", map[string]any{"operations": steps})
 		if e, ok := errors.AsType[*store.Error](err); ok && overtaken(err) && again[e.Index] {
 			continue
 		}
@@ -73,7 +79,7 @@ func (c *Client) steps(ctx context.Context, ops []store.Op) (steps []wireOp, aga
 			steps[i].Object = obj.Written()
 			continue
 		}
-		steps[i].Kind, steps[i].Namespace, steps[i].Name = op.Key.Kind, op.Key.Namespace, op.Key.Name
+		steps[i].Target = &wireTarget{op.Key.Kind, op.Key.Namespace, op.Key.Name}
 		if op.Pre != (store.Preconditions{}) {
 			steps[i].Preconditions = deleteOptions(op.Pre).Preconditions
 		}
@@ -96,6 +102,9 @@ func (c *Client) changed(ctx context.Context, op store.Op) (next *schema.Object,
 		stored, err = nil, nil
 	}
 	if err == nil {
+		err = op.CheckPre(stored)
+	}
+	if err == nil {
 		next, err = basedOn(op.Key, stored, op.Change)
 	}
 	return next, err == nil && isBasedOn(next, stored), err
@@ -108,35 +117,47 @@ type Result struct {
 	Object *schema.Object
 }
 
-// transact posts a request whose answer has the results of a transaction.
-func (c *Client) transact(ctx context.Context, path string, body any) ([]Result, error) {
-	w, err := c.postTransaction(ctx, path, body)
+// transact creates a Transaction or a Rollback and returns its results.
+func (c *Client) transact(ctx context.Context, kind string, spec any) ([]Result, error) {
+	status, err := c.act(ctx, kind, spec)
 	if err != nil {
 		return nil, err
 	}
-	return w.results()
+	return status.results()
 }
 
-func (c *Client) postTransaction(ctx context.Context, path string, body any) (w wireTransaction, err error) {
-	text, err := json.Marshal(body)
+// act creates an object that makes the server do something, and returns its status.
+func (c *Client) act(ctx context.Context, kind string, spec any) (status wireStatus, err error) {
+	text, err := json.Marshal(map[string]any{"apiVersion": registryVersion, "kind": kind, "spec": spec})
 	if err != nil {
-		return w, fmt.Errorf("encode transaction: %w", err)
+		return status, fmt.Errorf("encode %s: %w", kind, err)
 	}
-	at := c.at(path, c.writeQuery())
-	return w, c.exchange(ctx, request{method: http.MethodPost, url: at, body: text, contentType: jsonType}, &w)
+	var answer struct {
+		Status *wireStatus `json:"status"`
+	}
+	at := c.at(registry+strings.ToLower(kind)+"s", c.writeQuery())
+	err = c.exchange(ctx, request{method: http.MethodPost, url: at, body: text, contentType: jsonType}, &answer)
+	switch {
+	case err != nil:
+		return status, err
+	case answer.Status == nil:
+		return status, fmt.Errorf("the server's answer to a %s has no status", kind)
+	}
+	return *answer.Status, nil
 }
 
-// wireTransaction is the answer to a transaction or to a step of a rollback.
-type wireTransaction struct {
-	Metadata metav1.ListMeta `json:"metadata"`
-	Results  []struct {
+// wireStatus is the status of a transaction or of a step of a rollback.
+type wireStatus struct {
+	Results []struct {
 		Verb   store.Verb `json:"verb"`
 		Object wireObject `json:"object"`
 	} `json:"results"`
-	Undone []wireUndone `json:"undone"`
+	Undone    []wireUndone `json:"undone"`
+	Continue  string       `json:"continue"`
+	Remaining int          `json:"remaining"`
 }
 
-func (w wireTransaction) results() (done []Result, err error) {
+func (w wireStatus) results() (done []Result, err error) {
 	done = make([]Result, len(w.Results))
 	for i, result := range w.Results {
 		done[i].Verb = result.Verb

@@ -83,7 +83,7 @@ func (d *candidate) checkKind() bool {
 func (d *candidate) checkVersion(kind *Kind) {
 	version, _ := d.top["apiVersion"].(string)
 	group, v, _ := strings.Cut(version, "/")
-	served, isServed := kind.versionIn(version)
+	served, isServed := kind.VersionIn(version)
 	switch {
 	case version == "":
 	case isServed:
@@ -91,13 +91,13 @@ func (d *candidate) checkVersion(kind *Kind) {
 	case group == kind.Group && slices.Contains(kind.OldVersions, v):
 		d.add(diag.Warning, diag.FieldNotSupported, "apiVersion", short(version), "is read, and written as "+kind.APIVersion()+", which is its name now")
 	default:
-		d.notSupportedValue("apiVersion", version, fmt.Sprintf("%s; the apiVersion of %s is %s", missingVersion(version, kind), kind.Kind, kind.apiVersions()))
+		d.notSupportedValue("apiVersion", version, fmt.Sprintf("%s; the apiVersion of %s is %s", missingVersion(version, kind), kind.Kind, kind.APIVersions()))
 	}
 }
 
 func missingVersion(version string, kind *Kind) string {
 	exists := slices.ContainsFunc(kinds, func(k *Kind) bool {
-		_, served := k.versionIn(version)
+		_, served := k.VersionIn(version)
 		return served
 	})
 	if exists {
@@ -106,8 +106,8 @@ func missingVersion(version string, kind *Kind) string {
 	return "there is no " + version
 }
 
-// apiVersions returns the apiVersions of the kind, for people.
-func (k *Kind) apiVersions() string {
+// APIVersions returns the apiVersions of the kind, for people.
+func (k *Kind) APIVersions() string {
 	if len(k.Served) == 0 {
 		return k.APIVersion()
 	}

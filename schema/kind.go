@@ -77,8 +77,8 @@ func (k *Kind) In(version string) string { return k.Group + "/" + version }
 // preferred ones first.
 func (k *Kind) Versions() []string { return append([]string{k.Version}, k.Served...) }
 
-// versionIn returns the version that an apiVersion names, if it is one of Versions.
-func (k *Kind) versionIn(apiVersion string) (version string, ok bool) {
+// VersionIn returns the version that an apiVersion names, if it is one of Versions.
+func (k *Kind) VersionIn(apiVersion string) (version string, ok bool) {
 	group, version, _ := strings.Cut(apiVersion, "/")
 	return version, group == k.Group && (version == k.Version || slices.Contains(k.Served, version))
 }

@@ -77,7 +77,7 @@ func (d *candidate) take(s *scan) (spec int32, ok bool) {
 	if d.kind, ok = KindByName(name); !ok || len(d.kind.private) > 0 {
 		return 0, false
 	}
-	if d.version, ok = d.kind.versionIn(apiVersion); !ok {
+	if d.version, ok = d.kind.VersionIn(apiVersion); !ok {
 		return 0, false
 	}
 	metadata, spec := s.member(0, "metadata"), s.member(0, "spec")

@@ -138,7 +138,7 @@ func authorOf(r *http.Request) store.Author {
 	if program == "" {
 		program, _, _ = strings.Cut(r.UserAgent(), " ")
 	}
-	return store.Author{User: wire.Short(r.Header.Get(userHeader), mostAuthor), Program: wire.Short(program, mostAuthor)}
+	return store.Author{User: wire.Short(r.Header.Get(userHeader), mostAuthor), UserAgent: wire.Short(program, mostAuthor)}
 }
 
 // storedLength returns the length of the stored object that a PATCH or a PUT changes,

@@ -131,7 +131,7 @@ func versionsOf(known []store.Version) []managedfields.Version {
 	for _, v := range slices.Backward(known) {
 		one := managedfields.Version{Object: v.Object}
 		if c := v.Change; c != nil {
-			one.Created, one.Program, one.Time = c.Verb == store.OpCreate, c.Author.Program, c.Time
+			one.Created, one.Program, one.Time = c.Verb == store.OpCreate, c.Author.UserAgent, c.Time
 		}
 		out = append(out, one)
 	}

@@ -200,25 +200,25 @@ func TestApplyInTransaction(t *testing.T) {
 		return strings.Replace(ruleOp("apply", name, precedence), `"verb"`, more+`,"verb"`, 1)
 	}
 	const one, two = `"fieldManager":"one"`, `"fieldManager":"two"`
-	got := w.want(http.StatusOK, "POST", transactions, transaction(part("a", one, 1), part("b", one, 1)), asJSON).results(t)
+	got := w.want(http.StatusCreated, "POST", transactions, transaction(part("a", one, 1), part("b", one, 1)), asJSON).results(t)
 	for _, r := range got.Results {
-		if want := []string{"Apply one"}; !slices.Equal(r.Object.managers(), want) || r.Object.Metadata.ResourceVersion != got.Metadata.ResourceVersion {
+		if want := []string{"Apply one"}; !slices.Equal(r.Object.managers(), want) || r.Object.Metadata.ResourceVersion != got.Revision {
 			t.Errorf("%+v", r)
 		}
 	}
 	elsewhere := strings.Replace(part("a", one, 1), `"name":"a"`, `"name":"a","namespace":"other"`, 1)
-	w.want(http.StatusOK, "POST", transactions, transaction(part("a", one, 1), elsewhere), asJSON)
+	w.want(http.StatusCreated, "POST", transactions, transaction(part("a", one, 1), elsewhere), asJSON)
 	w.want(http.StatusOK, "GET", strings.Replace(rulesPath, "default", "other", 1)+"/a", "")
 	gone := strings.Replace(part("d", one, 1), `"name":"d"`, `"name":"d","uid":"of-one-gone"`, 1)
-	if st := w.want(http.StatusConflict, "POST", transactions, transaction(part("a", one, 1), gone), asJSON).status(t); !strings.HasPrefix(st.Message, "operations[1]: ") {
+	if st := w.want(http.StatusConflict, "POST", transactions, transaction(part("a", one, 1), gone), asJSON).status(t); !strings.HasPrefix(st.Message, "spec.operations[1]: ") {
 		t.Errorf("%+v", st)
 	}
 	st := w.want(http.StatusConflict, "POST", transactions, transaction(part("c", two, 1), part("b", two, 2)), asJSON).status(t)
-	if !strings.HasPrefix(st.Message, `operations[1]: Apply failed with 1 conflict: conflict with "one": .spec.precedence`) || len(st.Details.Causes) != 2 || st.Details.Causes[1].Field != "operations[1]" {
+	if !strings.HasPrefix(st.Message, `spec.operations[1]: Apply failed with 1 conflict: conflict with "one": .spec.precedence`) || len(st.Details.Causes) != 2 || st.Details.Causes[1].Field != "spec.operations[1]" {
 		t.Errorf("%+v", st)
 	}
 	w.want(http.StatusNotFound, "GET", rulesPath+"/c", "")
-	w.want(http.StatusOK, "POST", transactions, transaction(part("c", two, 1), part("b", two+`,"force":true`, 2)), asJSON)
+	w.want(http.StatusCreated, "POST", transactions, transaction(part("c", two, 1), part("b", two+`,"force":true`, 2)), asJSON)
 	w.want(http.StatusBadRequest, "POST", transactions, transaction(strings.Replace(ruleOp("create", "d", 1), `"verb"`, one+`,"verb"`, 1)), asJSON)
 	w.want(http.StatusUnprocessableEntity, "POST", transactions, transaction(part("a", `"force":true`, 1)), asJSON)
 }

@@ -18,8 +18,10 @@ type dryRunStore struct {
 	ops int // at most in a transaction
 }
 
-func (s *Server) newDryRunStore() store.Interface {
-	return store.Strict(dryRunStore{s.opts.Store, s.opts.Store, s.opts.MaxTransaction})
+func (s *Server) newDryRunStore() store.Interface { return store.Strict(s.newDryRun()) }
+
+func (s *Server) newDryRun() dryRunStore {
+	return dryRunStore{s.opts.Store, s.opts.Store, s.opts.MaxTransaction}
 }
 
 func (s dryRunStore) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {

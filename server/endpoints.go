@@ -27,7 +27,7 @@ func (s *Server) kindEndpoints(kind *schema.Kind, version string) []openapi.Endp
 	one := openapi.Content{Media: objectTypes, Shape: openapi.ObjectShape(kind, version)}
 	list := openapi.Content{Media: objectTypes, Shape: openapi.ListShape(kind, version)}
 	get, post, put, patch, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
-	return []openapi.Endpoint{
+	return of(openapi.GVK(kind.In(version), kind.Kind),
 		endpoint(get, all, k.listOrWatch, "Lists or watches the objects of all namespaces.", listParams, nil, 200, list),
 		endpoint(get, collection, k.listOrWatch, "Lists or watches the objects of a namespace.", listParams, nil, 200, list),
 		endpoint(post, collection, s.bounded(k.admitted(k.create)), "Creates an object.", writeParams, &one, 201, one),
@@ -39,7 +39,15 @@ func (s *Server) kindEndpoints(kind *schema.Kind, version string) []openapi.Endp
 		endpoint(put, object, s.bounded(k.admitted(k.update)), "Replaces the object.", writeParams, &one, 200, one),
 		endpoint(patch, object, s.bounded(k.admitted(k.patch)), "Changes a part of the object, or applies an object.", patchParams, &openapi.Content{Media: slices.Concat(patchTypes, applyTypes), Shape: openapi.AnyShape}, 200, one),
 		endpoint(del, object, s.bounded(k.admitted(k.delete)), "Deletes the object.", deleteParams, &openapi.Content{Media: objectTypes, Shape: openapi.AnyShape}, 200, one),
+	)
+}
+
+// of returns endpoints for objects of a kind.
+func of(gvk openapi.Node, endpoints ...openapi.Endpoint) []openapi.Endpoint {
+	for i := range endpoints {
+		endpoints[i].GVK = gvk
 	}
+	return endpoints
 }
 
 // registryEndpoints returns the endpoints for objects of several kinds and for
@@ -47,14 +55,18 @@ func (s *Server) kindEndpoints(kind *schema.Kind, version string) []openapi.Endp
 func (s *Server) registryEndpoints() []openapi.Endpoint {
 	some := &resource{Server: s}
 	get, post := http.MethodGet, http.MethodPost
-	asked := func(v any) *openapi.Content { return &openapi.Content{Media: objectTypes, Shape: openapi.ShapeOf(v)} }
-	written := openapi.AnswerOf(transactionResult{})
+	actionOf := func(kind string, v any) openapi.Content {
+		return openapi.Content{Media: objectTypes, Shape: openapi.ActionShape(registryVersion, kind, v)}
+	}
+	transacts, rollsBack := actionOf(kindTransaction, transaction{}), actionOf(kindRollback, rollback{})
 	out := []openapi.Endpoint{
 		endpoint(get, watchPath, s.handle(s.watchKinds), "Watches objects of several kinds.", watchKindsParams, nil, 200, openapi.Content{Media: streamTypes, Shape: openapi.AnyShape}),
 		endpoint(get, changesPath, s.bounded(s.changes), "Lists the changes since a revision.", changesParams, nil, 200, openapi.AnswerOf(changesAnswer{})),
-		endpoint(post, transactionsPath, s.bounded(some.withBody(maxTransaction, s.transaction)), "Performs all operations at one revision, or none of them.", transactionParams, asked(transaction{}), 200, written),
-		endpoint(post, rollbacksPath, s.bounded(some.admittedFor(rollbackWeight, s.rollback)), "Returns an object or a namespace to its state at a revision.", rollbackParams, asked(rollback{}), 200, written),
 	}
+	out = append(out, of(openapi.GVK(registryVersion, kindTransaction),
+		endpoint(post, transactionsPath, s.bounded(some.withBody(maxTransaction, s.transaction)), "Performs all operations at one revision, or none of them.", transactionParams, &transacts, 201, transacts))...)
+	out = append(out, of(openapi.GVK(registryVersion, kindRollback),
+		endpoint(post, rollbacksPath, s.bounded(some.admittedFor(rollbackWeight, s.rollback)), "Returns an object or a namespace to its state at a revision.", rollbackParams, &rollsBack, 201, rollsBack))...)
 	if s.opts.Discovery == nil {
 		return out
 	}

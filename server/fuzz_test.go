@@ -100,7 +100,7 @@ func FuzzTransaction(f *testing.F) {
 		transaction(), transaction("{}"), transaction(ruleOp("create", "good", 50), named("delete", "there", "")),
 		transaction(ruleOp("apply", "there", 50, `"resourceVersion":"1"`)),
 		transaction(named("patch", "there", `,"patch":{"spec":{"precedence":7}}`)),
-		transaction(named("delete", "there", `,"preconditions":{"uid":"u"}`)), `{"operations":null}`, `[]`,
+		transaction(named("delete", "there", `,"preconditions":{"uid":"u"}`)), `{"spec":{"operations":null}}`, `{"operations":[]}`, `[]`,
 	} {
 		f.Add(body)
 	}

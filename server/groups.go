@@ -137,6 +137,7 @@ var catalogue = sync.OnceValue(func() []metav1.APIResourceList {
 			byVersion[in].APIResources = append(byVersion[in].APIResources, resourcesOf(kind)...)
 		}
 	}
+	byVersion[registryVersion].APIResources = append(byVersion[registryVersion].APIResources, actions...)
 	out := make([]metav1.APIResourceList, len(order), len(order)+1)
 	for i, in := range order {
 		out[i] = *byVersion[in]

@@ -29,7 +29,7 @@ func TestStatusSteersNoTerminal(t *testing.T) {
 		return text(map[string]any{"apiVersion": "networking.istio.io/v1", "kind": "VirtualService", "metadata": metadata, "spec": spec})
 	}
 	operations := func(o string) string {
-		return `{"operations":[{"verb":"create","object":` + o + `}]}`
+		return `{"spec":{"operations":[{"verb":"create","object":` + o + `}]}}`
 	}
 	bodies := map[string]string{
 		"unknown field":    object(map[string]any{}, map[string]any{"x" + steering: 1}),

@@ -41,7 +41,7 @@ type objectVersion struct {
 	Verb        store.Verb `json:"verb,omitempty"`
 	Time        *time.Time `json:"time,omitempty"`
 	User        string     `json:"user,omitempty"`
-	Program     string     `json:"program,omitempty"`
+	UserAgent   string     `json:"userAgent,omitempty"`
 	Transaction string     `json:"transaction,omitempty"`
 	// Object is the content. It is empty after a delete, and if the content was lost.
 	Object json.RawMessage `json:"object,omitempty"`
@@ -60,7 +60,7 @@ func (k *resource) objectVersion(v store.Version) objectVersion {
 		out.AbsentSince = strconv.FormatInt(v.AbsentSince, 10)
 	}
 	if c := v.Change; c != nil {
-		out.Verb, out.User, out.Program, out.Transaction = c.Verb, c.Author.User, c.Author.Program, c.Transaction
+		out.Verb, out.User, out.UserAgent, out.Transaction = c.Verb, c.Author.User, c.Author.UserAgent, c.Transaction
 		if !c.Time.IsZero() {
 			out.Time = &c.Time
 		}

@@ -43,7 +43,7 @@ func TestHostileBodies(t *testing.T) {
 				"operations of a patch": {http.MethodPatch, rulesPath + "/there", "Content-Type: application/json-patch+json", value},
 				"apply":                 {http.MethodPatch, rulesPath + "/there?fieldManager=x", "Content-Type: application/apply-patch+yaml", object},
 				"transaction":           {http.MethodPost, transactions, asJSON, transaction(`{"verb":"create","object":` + object + `}`)},
-				"operations":            {http.MethodPost, transactions, asJSON, `{"operations":` + value + `}`},
+				"operations":            {http.MethodPost, transactions, asJSON, `{"spec":{"operations":` + value + `}}`},
 			} {
 				cheap(t, fmt.Sprintf("%s, %s in %.40s", way, name, at), len(send.body), func() {
 					s.judge(t, send.method, send.path, send.contentType, send.body)

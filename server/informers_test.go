@@ -300,7 +300,7 @@ func (c *changer) writeTogether(rules dynamic.ResourceInterface) error {
 	var operations []map[string]any
 	for name, o := range c.mine {
 		if len(operations) == 0 {
-			operations = append(operations, map[string]any{"verb": "delete", "kind": "RouteRule", "namespace": o.GetNamespace(), "name": o.GetName()})
+			operations = append(operations, map[string]any{"verb": "delete", "target": map[string]any{"kind": "RouteRule", "namespace": o.GetNamespace(), "name": o.GetName()}})
 			delete(c.mine, name)
 			continue
 		}
@@ -308,7 +308,7 @@ func (c *changer) writeTogether(rules dynamic.ResourceInterface) error {
 		next.SetNamespace(o.GetNamespace())
 		operations = append(operations, map[string]any{"verb": "update", "object": next})
 	}
-	body, err := json.Marshal(map[string]any{"operations": operations})
+	body, err := json.Marshal(map[string]any{"spec": map[string]any{"operations": operations}})
 	if err != nil {
 		return err
 	}
@@ -317,7 +317,7 @@ func (c *changer) writeTogether(rules dynamic.ResourceInterface) error {
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode != http.StatusCreated {
 		return errors.New("transaction: " + resp.Status)
 	}
 	for name, o := range c.mine {

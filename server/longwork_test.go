@@ -34,7 +34,7 @@ func TestLargeObjectsWaitTheirTurn(t *testing.T) {
 	const entries = "/apis/networking.istio.io/v1/namespaces/default/serviceentries"
 	large := largeRule("large")
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"a":%q}}}`, strings.Repeat("x", schema.LargeText))
-	operations := fmt.Sprintf(`{"operations":[{"verb":"create","object":%s}]}`, multiplies()) + strings.Repeat(" ", schema.LargeText)
+	operations := fmt.Sprintf(`{"spec":{"operations":[{"verb":"create","object":%s}]}}`, multiplies()) + strings.Repeat(" ", schema.LargeText)
 	for _, tc := range []struct {
 		name, method, path, media, body string
 		code                            int

@@ -50,14 +50,14 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 	doc := openapi.NewDocument()
 	switch asked {
 	case registryVersion:
-		doc.Add(nil, "", s.registryEndpoints())
+		doc.Add(s.registryEndpoints())
 	case reviewsVersion:
-		doc.Add(nil, "", s.reviewEndpoints())
+		doc.Add(s.reviewEndpoints())
 	}
 	for _, kind := range schema.Kinds() {
 		for _, version := range kind.Versions() {
 			if kind.In(version) == asked {
-				doc.Add(kind, version, s.kindEndpoints(kind, version))
+				doc.Add(s.kindEndpoints(kind, version))
 			}
 		}
 	}

@@ -92,10 +92,10 @@ func TestObjectsOfOlderVersions(t *testing.T) {
 			whole := strings.Replace(string(stored.JSON()), `"name":"old"`, `"name":"old","labels":{"e":"f"}`, 1)
 			whole = strings.Replace(whole, `"resourceVersion":"`+stored.Meta.ResourceVersion+`",`, "", 1)
 			says("update", w.want(http.StatusOK, "PUT", path, whole, asJSON))
-			says("update in a transaction", w.want(http.StatusOK, "POST", "/apis/registry.istio.io/v1/transactions",
-				`{"operations":[{"verb":"apply","object":`+strings.Replace(whole, `"f"`, `"g"`, 1)+`}]}`, asJSON))
-			says("patch in a transaction", w.want(http.StatusOK, "POST", "/apis/registry.istio.io/v1/transactions",
-				`{"operations":[{"verb":"patch","kind":"`+old.kind+`","namespace":"default","name":"old","patch":{"metadata":{"labels":{"h":"i"}}}}]}`, asJSON))
+			says("update in a transaction", w.want(http.StatusCreated, "POST", "/apis/registry.istio.io/v1/transactions",
+				`{"spec":{"operations":[{"verb":"apply","object":`+strings.Replace(whole, `"f"`, `"g"`, 1)+`}]}}`, asJSON))
+			says("patch in a transaction", w.want(http.StatusCreated, "POST", "/apis/registry.istio.io/v1/transactions",
+				`{"spec":{"operations":[{"verb":"patch","target":{"kind":"`+old.kind+`","namespace":"default","name":"old"},"patch":{"metadata":{"labels":{"h":"i"}}}}]}}`, asJSON))
 			part := `{"apiVersion":"` + stored.Kind.APIVersion() + `","kind":"` + old.kind + `","metadata":{"name":"old","namespace":"default","labels":{"j":"k"}}}`
 			if name == "a field that there is not" { // nobody can own it
 				a := w.want(http.StatusUnprocessableEntity, "PATCH", path+"?fieldManager=me", part, asApply)

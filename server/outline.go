@@ -5,9 +5,9 @@ import "github.com/pilot-api/pilot-api/schema"
 // outline is the coarse structure of a valid JSON text.
 type outline struct {
 	levels int // how deep maps and lists are nested
-	// second is the number of commas on the second level: one less than the operations
-	// in {"operations":[…]}.
-	second int
+	// third is the number of commas on the third level: at least one less than the
+	// operations in {"spec":{"operations":[…]}}.
+	third int
 }
 
 func outlineOf(text []byte) outline {
@@ -21,8 +21,8 @@ func outlineOf(text []byte) outline {
 		case '}', ']':
 			level--
 		case ',':
-			if level == 2 {
-				o.second++
+			if level == 3 {
+				o.third++
 			}
 		}
 	}

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -23,16 +21,17 @@ const rollbacksPath = "/apis/" + registryVersion + "/rollbacks"
 // operations of a transaction, each as stored bytes, as objects and in the answer.
 const rollbackWeight = 3 * (store.MaxChangesPage + maxTransaction)
 
-var rollbackParams = params("dryRun", "fieldManager")
+var rollbackParams = transactionParams
 
-// rollback is the body of a POST. It names what to restore to its state at a
-// revision.
-type rollback struct {
-	metav1.TypeMeta `json:",inline"`
-	Revision        writtenRevision `json:"revision"`
-	Kind            *string         `json:"kind,omitempty"`
-	Namespace       *string         `json:"namespace"`
-	Name            *string         `json:"name,omitempty"`
+// rollback is a Rollback of the API.
+type rollback = action[rollbackSpec]
+
+// rollbackSpec names what to restore to its state at a revision.
+type rollbackSpec struct {
+	Revision  writtenRevision `json:"revision"`
+	Kind      *string         `json:"kind,omitempty"`
+	Namespace *string         `json:"namespace"`
+	Name      *string         `json:"name,omitempty"`
 	// Steps asks for one step, the first or the one that Continue names, instead of a
 	// whole rollback in one transaction.
 	Steps    bool   `json:"steps,omitempty"`
@@ -47,22 +46,24 @@ type writtenRevision int64
 func (n *writtenRevision) UnmarshalJSON(text []byte) error {
 	revision, err := strconv.ParseInt(strings.Trim(string(text), `"`), 10, 64)
 	if err != nil {
-		return fmt.Errorf("revision: must be a resourceVersion, found %s", text)
+		return fmt.Errorf("spec.revision: must be a resourceVersion, found %s", text)
 	}
 	*n = writtenRevision(revision)
 	return nil
 }
 
-// refuseNull refuses fields of a body that are null: to a program it may mean a variable
+// refuseNull refuses fields of a spec that are null: to a program it may mean a variable
 // that is not set, and without the field the request would be for more objects.
 func refuseNull(text []byte, names ...string) error {
-	var given map[string]json.RawMessage
+	var given struct {
+		Spec map[string]json.RawMessage `json:"spec"`
+	}
 	if err := json.Unmarshal(text, &given); err != nil {
 		return wire.BadRequest("body: %v", err)
 	}
 	for _, name := range names {
-		if value, there := given[name]; there && string(value) == "null" {
-			return wire.BadRequest("%s: must not be null; leave it out to mean all", name)
+		if value, there := given.Spec[name]; there && string(value) == "null" {
+			return wire.BadRequest("spec.%s: must not be null; leave it out to mean all", name)
 		}
 	}
 	return nil
@@ -73,6 +74,9 @@ func refuseNull(text []byte, names ...string) error {
 func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := wire.CheckParams(q, rollbackParams); err != nil {
+		return err
+	}
+	if err := checkFieldValidation(q); err != nil {
 		return err
 	}
 	writes, err := s.writesOf(q)
@@ -86,31 +90,34 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 	var asked rollback
 	text, err := readYAMLStrictly(body, &asked)
 	if err != nil {
-		return wire.BadRequest("body: must be {revision, namespace} and perhaps kind, name, steps and continue: %v", err)
+		return wire.BadRequest("body: must be a %s, whose spec has revision, namespace and perhaps kind, name, steps and continue: %v", kindRollback, err)
+	}
+	if err := asked.check(kindRollback); err != nil {
+		return err
 	}
 	if err := refuseNull(text, "kind", "namespace", "name"); err != nil {
 		return err
 	}
-	if asked.Revision < 1 || asked.Namespace == nil {
-		return wire.BadRequest("body: revision must be a resourceVersion, and namespace given")
+	spec := asked.Spec
+	if spec.Revision < 1 || spec.Namespace == nil {
+		return wire.BadRequest("spec: revision must be a resourceVersion, and namespace given")
 	}
-	scope, err := scopeOf(asked.Kind, asked.Namespace, asked.Name)
-	if err != nil {
+	scope, err := scopeOf(spec.Kind, spec.Namespace, spec.Name)
+	switch {
+	case err != nil:
 		return err
+	case spec.Steps:
+		return s.rollBackStep(w, r, writes, scope, &asked)
+	case spec.Continue != "":
+		return wire.BadRequest("spec.continue: is for steps")
 	}
-	if asked.Steps {
-		return s.rollBackStep(w, r, writes, scope, asked)
-	}
-	if asked.Continue != "" {
-		return wire.BadRequest("continue: is for steps")
-	}
-	return s.rollBackAtOnce(w, r, writes, scope, int64(asked.Revision))
+	return s.rollBackAtOnce(w, r, writes, scope, &asked)
 }
 
 // rollBackAtOnce rolls back in one transaction. It fails and changes nothing if
 // somebody changes one of the objects meanwhile.
-func (s *Server) rollBackAtOnce(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, revision int64) error {
-	p, err := s.survey(r.Context(), scope, store.ChangesOptions{Since: revision}, noBound)
+func (s *Server) rollBackAtOnce(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, asked *rollback) error {
+	p, err := s.survey(r.Context(), scope, store.ChangesOptions{Since: int64(asked.Spec.Revision)}, noBound)
 	switch {
 	case err != nil:
 		return err
@@ -122,7 +129,7 @@ func (s *Server) rollBackAtOnce(w http.ResponseWriter, r *http.Request, writes s
 			"the rollback changes %d objects of %d bytes, one transaction may change %d objects of %d bytes: roll back in steps, or one kind after the other",
 			p.count, p.bytes, s.opts.MaxTransaction, maxTransaction)}
 	}
-	return s.transact(w, r, writes, p.ops, nil)
+	return s.transact(w, r, writes, asked.actionHead, stepsOf(p.ops))
 }
 
 // surveyed is the work of a rollback.

@@ -88,13 +88,13 @@ func readStepToken(text string, revision int64) (stepToken, error) {
 	var t stepToken
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
 	if len(text) > maxStepToken || err != nil || json.Unmarshal(decoded, &t) != nil || t.Version != stepTokenVersion {
-		return t, wire.BadRequest("continue: is none that was given out here")
+		return t, wire.BadRequest("spec.continue: is none that was given out here")
 	}
 	if t.Since != revision {
-		return t, wire.BadRequest("continue: belongs to a rollback to revision %d, this one is to revision %d", t.Since, revision)
+		return t, wire.BadRequest("spec.continue: belongs to a rollback to revision %d, this one is to revision %d", t.Since, revision)
 	}
 	if t.Pass < 0 || t.Began < 1 || t.Left < 0 {
-		return t, wire.BadRequest("continue: is none that was given out here")
+		return t, wire.BadRequest("spec.continue: is none that was given out here")
 	}
 	return t, nil
 }
@@ -128,18 +128,18 @@ type leftOut struct {
 // rollBackStep does one step of a rollback. It first counts the changes, which may
 // take several answers. If one transaction can hold all of them, it does them at
 // once; otherwise each step is a transaction of its own.
-func (s *Server) rollBackStep(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, asked rollback) error {
-	at, err := s.stepOf(r.Context(), asked)
+func (s *Server) rollBackStep(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, asked *rollback) error {
+	at, err := s.stepOf(r.Context(), asked.Spec)
 	if err != nil {
 		return err
 	}
 	if at.Pass == 0 {
-		return s.beginRollback(w, r, writes, scope, at, asked.Continue == "")
+		return s.beginRollback(w, r, writes, scope, at, asked)
 	}
-	return s.continueRollback(w, r, writes, scope, at)
+	return s.continueRollback(w, r, writes, scope, at, asked.actionHead)
 }
 
-func (s *Server) stepOf(ctx context.Context, asked rollback) (stepToken, error) {
+func (s *Server) stepOf(ctx context.Context, asked *rollbackSpec) (stepToken, error) {
 	if asked.Continue != "" {
 		return readStepToken(asked.Continue, int64(asked.Revision))
 	}
@@ -149,23 +149,24 @@ func (s *Server) stepOf(ctx context.Context, asked rollback) (stepToken, error) 
 
 // beginRollback counts the changes. That finds objects whose earlier state is
 // unknown before anything is changed.
-func (s *Server) beginRollback(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, at stepToken, first bool) error {
+func (s *Server) beginRollback(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, at stepToken, asked *rollback) error {
+	first := asked.Spec.Continue == ""
 	p, err := s.survey(r.Context(), scope, store.ChangesOptions{Since: at.Since, After: at.after()}, comparedPerStep)
 	if err != nil {
 		return err
 	}
-	answer := transactionResult{TypeMeta: metav1.TypeMeta{APIVersion: registryVersion, Kind: "TransactionResult"}, Results: []operationResult{}}
+	answer := actionStatus{Results: []operationResult{}}
 	var changes []schema.Change
 	whole := first && p.ops != nil
 	if whole {
 		done, err := writes.Txn(r.Context(), p.ops)
 		switch {
 		case err == nil:
-			answer, changes = resultOf(p.ops, done)
+			answer, changes = statusOfSteps(stepsOf(p.ops), done)
 		case errors.Is(err, store.ErrTooLarge) && len(p.ops) > 1:
 			whole = false // The store counts other bytes.
 		default:
-			return failedTransaction(err)
+			return s.refusedSteps(r.Context(), stepsOf(p.ops), err)
 		}
 	}
 	if !whole {
@@ -182,18 +183,15 @@ func (s *Server) beginRollback(w http.ResponseWriter, r *http.Request, writes st
 		}
 	}
 	s.warnOf(w, r, nil, changes...)
-	return writeJSON(w, r, answer)
+	return writeAction(w, r, asked.actionHead, answer)
 }
 
 // goesOn sets the token of the next step, and how many of the objects counted so
 // far are left.
-func (a *transactionResult) goesOn(at stepToken) {
-	left := int64(at.Left)
-	a.Metadata.Continue, a.Metadata.RemainingItemCount = at.text(), &left
-}
+func (a *actionStatus) goesOn(at stepToken) { a.Continue, a.Remaining = at.text(), at.Left }
 
 // continueRollback does the next operations.
-func (s *Server) continueRollback(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, at stepToken) error {
+func (s *Server) continueRollback(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, at stepToken, head actionHead) error {
 	st := &stepping{server: s, scope: scope, passes: passesOf(scope), now: at, left: comparedPerStep}
 	if err := st.plan(r.Context()); err != nil {
 		return err
@@ -202,7 +200,7 @@ func (s *Server) continueRollback(w http.ResponseWriter, r *http.Request, writes
 	if err != nil {
 		return failedTransaction(err)
 	}
-	answer, changes := resultOf(ops, done)
+	answer, changes := statusOfSteps(stepsOf(ops), done)
 	for _, u := range st.undone {
 		answer.Undone = append(answer.Undone, u.undone)
 	}
@@ -213,7 +211,7 @@ func (s *Server) continueRollback(w http.ResponseWriter, r *http.Request, writes
 	if !queryOf(r).Has("dryRun") { // A dry run has not stored what they refer to.
 		s.warnOf(w, r, nil, changes...)
 	}
-	return writeJSON(w, r, answer)
+	return writeAction(w, r, head, answer)
 }
 
 // pass is one run over the objects of a kind. It writes those of a rank, or deletes

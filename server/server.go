@@ -27,7 +27,9 @@
 //	deletecollection.go           DELETE on a collection
 //	dryrun.go, acknowledged.go    dry runs, report of writes to discovery
 //	warnings.go                   Warning headers of answers
-//	transaction.go                operations that are all done or none
+//	action.go                     Transactions and Rollbacks as API objects
+//	transaction.go, operation.go  operations that are all done or none
+//	refusedsteps.go               errors of several operations
 //	rollback.go, rollbackstep.go  return to a revision, at once or in steps
 //	ifmatch.go                    If-Match and If-None-Match of writes
 //

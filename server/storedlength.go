@@ -17,11 +17,11 @@ const maxStored = 2 * maxTransaction
 // refuses too many bytes. If a small body changes a large object, it waits for a turn.
 func (s *Server) awaitStored(r *http.Request, t *transaction) (length int, err error) {
 	ctx, large := r.Context(), false
-	for _, o := range t.Operations {
+	for _, o := range t.Spec.Operations {
 		if err := store.Overdue(ctx); err != nil {
 			return 0, err
 		}
-		current, err := s.opts.Reads.Get(ctx, o.target(), store.ReadOptions{AtLeast: store.Any})
+		current, err := s.opts.Reads.Get(ctx, o.targetKey(), store.ReadOptions{AtLeast: store.Any})
 		if err != nil {
 			continue // The operation reports what is wrong.
 		}
@@ -37,11 +37,11 @@ func (s *Server) awaitStored(r *http.Request, t *transaction) (length int, err e
 	return length, err
 }
 
-// target returns the object of an operation, as far as it can be read without decoding
-// the whole object.
-func (o operation) target() schema.Key {
-	if o.Object == nil {
-		return o.key()
+// targetKey returns the object of an operation, as far as it can be read without
+// decoding the whole object.
+func (o operation) targetKey() schema.Key {
+	if o.Target != nil {
+		return o.Target.key()
 	}
 	var head struct {
 		Kind     string

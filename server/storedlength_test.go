@@ -108,7 +108,7 @@ func TestSmallWritesOfLargeObjectsWaitInLine(t *testing.T) {
 				<-begun
 			}
 			w.create("small")
-			w.want(http.StatusOK, "POST", transactions, transaction(named("patch", "small", `,"patch":{"spec":{"precedence":7}}`)), asJSON)
+			w.want(http.StatusCreated, "POST", transactions, transaction(named("patch", "small", `,"patch":{"spec":{"precedence":7}}`)), asJSON)
 			defer close(end)
 			held := together
 			for range more {
@@ -156,7 +156,7 @@ func TestStoredObjectsOfATransactionAreBounded(t *testing.T) {
 				t.Errorf("%s", got.text)
 			}
 		}
-		w.want(http.StatusOK, "POST", transactions+"?dryRun=All", transaction(ops[:10]...), asJSON)
+		w.want(http.StatusCreated, "POST", transactions+"?dryRun=All", transaction(ops[:10]...), asJSON)
 	}
 }
 

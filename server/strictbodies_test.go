@@ -12,16 +12,16 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 	w := start(t)
 	w.want(http.StatusCreated, "POST", rulesPath, rule("keep", 1), asYAML)
 	const transactions, rollbacks = "/apis/registry.istio.io/v1/transactions", "/apis/registry.istio.io/v1/rollbacks"
-	const gone = `{"verb":"delete","kind":"RouteRule","namespace":"default","name":"keep"`
+	const gone = `{"verb":"delete","target":{"kind":"RouteRule","namespace":"default","name":"keep"}`
 	for _, c := range []struct{ method, path, body string }{
-		{"POST", transactions, `{"operations":[{"verb":"delete","kind":"RouteRule","namespace":"default","name":"other","Name":"keep"}]}`},
-		{"POST", transactions, `{"operations":[` + gone + `}],"operations":[` + gone + `}]}`},
-		{"POST", transactions, `{"operations":[` + gone + `}],"operations":[{}]}`},
-		{"POST", transactions, `{"operations":[` + gone + `,"verb":"delete"}]}`},
-		{"POST", transactions, `{"operations":[` + gone + `,"preconditions":{"resourceVersion":"99"},"PRECONDITIONS":null}]}`},
-		{"POST", rollbacks, `{"revision":1,"kind":"RouteRule","namespace":"default","name":null}`},
-		{"POST", rollbacks, `{"revision":1,"kind":null,"namespace":"default"}`},
-		{"POST", rollbacks, `{"revision":1,"namespace":"default","Kind":"RouteRule"}`},
+		{"POST", transactions, `{"spec":{"operations":[{"verb":"delete","target":{"kind":"RouteRule","namespace":"default","name":"other","Name":"keep"}}]}}`},
+		{"POST", transactions, `{"spec":{"operations":[` + gone + `}],"operations":[` + gone + `}]}}`},
+		{"POST", transactions, `{"spec":{"operations":[` + gone + `}],"operations":[{}]}}`},
+		{"POST", transactions, `{"spec":{"operations":[` + gone + `,"verb":"delete"}]}}`},
+		{"POST", transactions, `{"spec":{"operations":[` + gone + `,"preconditions":{"resourceVersion":"99"},"PRECONDITIONS":null}]}}`},
+		{"POST", rollbacks, `{"spec":{"revision":1,"kind":"RouteRule","namespace":"default","name":null}}`},
+		{"POST", rollbacks, `{"spec":{"revision":1,"kind":null,"namespace":"default"}}`},
+		{"POST", rollbacks, `{"spec":{"revision":1,"namespace":"default","Kind":"RouteRule"}}`},
 		{"DELETE", rulesPath + "/keep", `{"kind":"DeleteOptions","apiVersion":"v1","DRYRUN":["All"]}`},
 		{"DELETE", rulesPath + "?fieldSelector=" + url.QueryEscape(","), ""},
 		{"DELETE", rulesPath + "?labelSelector=%20", ""},

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 )
@@ -21,7 +23,7 @@ const (
 
 // transaction returns a body with operations, in JSON.
 func transaction(ops ...string) string {
-	return `{"operations":[` + strings.Join(ops, ",") + `]}`
+	return `{"apiVersion":"registry.istio.io/v1","kind":"Transaction","spec":{"operations":[` + strings.Join(ops, ",") + `]}}`
 }
 
 // ruleOp returns an operation with a rule.
@@ -32,27 +34,26 @@ func ruleOp(verb, name string, precedence int, metadata ...string) string {
 }
 
 func named(verb, name, more string) string {
-	return fmt.Sprintf(`{"verb":%q,"kind":"RouteRule","namespace":"default","name":%q%s}`, verb, name, more)
+	return fmt.Sprintf(`{"verb":%q,"target":{"kind":"RouteRule","namespace":"default","name":%q}%s}`, verb, name, more)
 }
 
 type results struct {
-	Metadata struct {
-		ResourceVersion, Continue string
-		RemainingItemCount        int
-	}
-	Results []struct {
+	Revision, Continue string
+	Remaining          int
+	Results            []struct {
 		Verb   string
 		Object object
 	}
 }
 
+// results returns the status of a Transaction or a Rollback.
 func (a answer) results(t *testing.T) results {
 	t.Helper()
-	var out results
+	var out struct{ Status results }
 	if err := json.Unmarshal([]byte(a.text), &out); err != nil {
 		t.Fatalf("%v in %s", err, a.text)
 	}
-	return out
+	return out.Status
 }
 
 // TestTransaction does all verbs at one revision, with results in the order of
@@ -65,22 +66,22 @@ func TestTransaction(t *testing.T) {
 	body := transaction(
 		ruleOp("create", "created", 100), ruleOp("update", "updated", 50), ruleOp("apply", "applied", 50), ruleOp("apply", "new", 50),
 		named("patch", "patched", `,"patch":{"spec":{"precedence":7}}`), named("delete", "deleted", ""))
-	dry := w.want(http.StatusOK, "POST", transactions+"?dryRun=All", body, asJSON).results(t)
+	dry := w.want(http.StatusCreated, "POST", transactions+"?dryRun=All", body, asJSON).results(t)
 	w.want(http.StatusNotFound, "GET", rulesPath+"/created", "")
-	got := w.want(http.StatusOK, "POST", transactions, body, asJSON).results(t)
+	got := w.want(http.StatusCreated, "POST", transactions, body, asJSON).results(t)
 	if len(got.Results) != 6 || len(dry.Results) != 6 {
 		t.Fatalf("%+v and %+v", got, dry)
 	}
 	for i, r := range got.Results {
-		if r.Object.Metadata.ResourceVersion != got.Metadata.ResourceVersion || r.Verb != dry.Results[i].Verb {
-			t.Errorf("result %d: %+v of %s", i, r, got.Metadata.ResourceVersion)
+		if r.Object.Metadata.ResourceVersion != got.Revision || r.Verb != dry.Results[i].Verb {
+			t.Errorf("result %d: %+v of %s", i, r, got.Revision)
 		}
 	}
 	w.want(http.StatusNotFound, "GET", rulesPath+"/deleted", "")
 	if text := w.want(http.StatusOK, "GET", rulesPath+"/patched", "").text; !strings.Contains(text, `"precedence":7`) {
 		t.Error(text)
 	}
-	w.want(http.StatusOK, "POST", transactions, "operations:\n- {verb: delete, kind: RouteRule, namespace: default, name: new}\n", asYAML)
+	w.want(http.StatusCreated, "POST", transactions, "spec:\n  operations:\n  - {verb: delete, target: {kind: RouteRule, namespace: default, name: new}}\n", asYAML)
 }
 
 // TestTransactionRefused checks that an error names its operation, and that nothing
@@ -96,25 +97,26 @@ func TestTransactionRefused(t *testing.T) {
 	}{
 		{"no text", "", http.StatusBadRequest, "empty"},
 		{"no JSON", "{", http.StatusBadRequest, "line 1"},
-		{"nothing", `{}`, http.StatusBadRequest, "at least one"},
-		{"unknown field", `{"operations":[],"opertions":[]}`, http.StatusBadRequest, "opertions"},
-		{"another kind", `{"kind":"Rollback","operations":[` + good + `]}`, http.StatusBadRequest, "Transaction"},
-		{"unknown verb", transaction(good, `{"verb":"upsert"}`), http.StatusBadRequest, "operations[1]: verb: must be create"},
-		{"object and name", transaction(good, `{"verb":"create","object":{},"name":"a"}`), http.StatusBadRequest, "operations[1]: create takes"},
-		{"delete without a name", transaction(good, `{"verb":"delete","kind":"RouteRule"}`), http.StatusBadRequest, "operations[1]: namespace: required to delete"},
-		{"delete of an object", transaction(good, named("delete", "there", `,"object":{}`)), http.StatusBadRequest, "operations[1]: delete takes"},
-		{"no such kind", transaction(good, `{"verb":"delete","kind":"Pod","namespace":"a","name":"b"}`), http.StatusBadRequest, `operations[1]: kind: there is no kind "Pod"; there are DestinationPolicy`},
-		{"patch of a misspelt kind", transaction(good, `{"verb":"patch","kind":"RouteRul","namespace":"a","name":"b","patch":{}}`), http.StatusBadRequest, "did you mean RouteRule?"},
-		{"bad object", transaction(good, strings.Replace(ruleOp("create", "bad", 100), `"labels"`, `"wait"`, 1)), http.StatusUnprocessableEntity, "operations[1].object.spec.route[0].wait"},
-		{"exists", transaction(good, ruleOp("create", "there", 100)), http.StatusConflict, "operations[1]: routerules.config.istio.io \"there\" already exists"},
-		{"is not there", transaction(good, ruleOp("update", "none", 100)), http.StatusNotFound, "operations[1]"},
-		{"stale", transaction(ruleOp("update", "there", 50, `"resourceVersion":"1"`), good), http.StatusConflict, "operations[0]"},
-		{"stale delete", transaction(good, named("delete", "there", `,"preconditions":{"resourceVersion":"1"}`)), http.StatusConflict, "operations[1]"},
-		{"patch of nothing", transaction(good, named("patch", "none", `,"patch":{}`)), http.StatusNotFound, "operations[1]"},
-		{"patch that does not fit", transaction(good, named("patch", "there", `,"patchType":"application/json-patch+json","patch":[{"op":"remove","path":"/spec/none"}]`)), http.StatusUnprocessableEntity, "operations[1]"},
-		{"patch to another name", transaction(good, named("patch", "there", `,"patch":{"metadata":{"name":"other"}}`)), http.StatusBadRequest, `operations[1]: the URL and the body disagree on metadata.name`},
-		{"unknown field of an operation", transaction(good, named("delete", "there", `,"nmae":"there"`)), http.StatusBadRequest, `operations[1]: must be`},
-		{"no operation", transaction(good, `"delete"`), http.StatusBadRequest, `operations[1]: must be`},
+		{"no spec", `{}`, http.StatusBadRequest, "spec: required"},
+		{"nothing", `{"spec":{}}`, http.StatusBadRequest, "at least one"},
+		{"unknown field", `{"spec":{"operations":[],"opertions":[]}}`, http.StatusBadRequest, "opertions"},
+		{"another kind", `{"kind":"Rollback","spec":{"operations":[` + good + `]}}`, http.StatusBadRequest, "Transaction"},
+		{"unknown verb", transaction(good, `{"verb":"upsert"}`), http.StatusBadRequest, "spec.operations[1]: verb: must be create"},
+		{"object and name", transaction(good, `{"verb":"create","object":{},"target":{}}`), http.StatusBadRequest, "spec.operations[1]: create takes"},
+		{"delete without a name", transaction(good, `{"verb":"delete","target":{"kind":"RouteRule"}}`), http.StatusBadRequest, "spec.operations[1]: target.namespace: required"},
+		{"delete of an object", transaction(good, named("delete", "there", `,"object":{}`)), http.StatusBadRequest, "spec.operations[1]: delete takes"},
+		{"no such kind", transaction(good, `{"verb":"delete","target":{"kind":"Pod","namespace":"a","name":"b"}}`), http.StatusBadRequest, `spec.operations[1]: target.kind: there is no kind "Pod"; there are DestinationPolicy`},
+		{"patch of a misspelt kind", transaction(good, `{"verb":"patch","target":{"kind":"RouteRul","namespace":"a","name":"b"},"patch":{}}`), http.StatusBadRequest, "did you mean RouteRule?"},
+		{"bad object", transaction(good, strings.Replace(ruleOp("create", "bad", 100), `"labels"`, `"wait"`, 1)), http.StatusUnprocessableEntity, "spec.operations[1].object.spec.route[0].wait"},
+		{"exists", transaction(good, ruleOp("create", "there", 100)), http.StatusConflict, "spec.operations[1]: routerules.config.istio.io \"there\" already exists"},
+		{"is not there", transaction(good, ruleOp("update", "none", 100)), http.StatusNotFound, "spec.operations[1]"},
+		{"stale", transaction(ruleOp("update", "there", 50, `"resourceVersion":"1"`), good), http.StatusConflict, "spec.operations[0]"},
+		{"stale delete", transaction(good, named("delete", "there", `,"preconditions":{"resourceVersion":"1"}`)), http.StatusConflict, "spec.operations[1]"},
+		{"patch of nothing", transaction(good, named("patch", "none", `,"patch":{}`)), http.StatusNotFound, "spec.operations[1]"},
+		{"patch that does not fit", transaction(good, named("patch", "there", `,"patchType":"application/json-patch+json","patch":[{"op":"remove","path":"/spec/none"}]`)), http.StatusUnprocessableEntity, "spec.operations[1]"},
+		{"patch to another name", transaction(good, named("patch", "there", `,"patch":{"metadata":{"name":"other"}}`)), http.StatusBadRequest, `spec.operations[1]: the URL and the body disagree on metadata.name`},
+		{"unknown field of an operation", transaction(good, named("delete", "there", `,"nmae":"there"`)), http.StatusBadRequest, `spec.operations[1]: must be`},
+		{"no operation", transaction(good, `"delete"`), http.StatusBadRequest, `spec.operations[1]: must be`},
 		{"unknown patch", transaction(good, named("patch", "there", `,"patchType":"strategic","patch":{}`)), http.StatusBadRequest, "patchType: must be"},
 		{"twice the same", transaction(good, ruleOp("apply", "good", 50)), http.StatusUnprocessableEntity, "same object"},
 		{"without a name", transaction(strings.Replace(good, `"name":"good"`, `"generateName":"a-"`, 1)), http.StatusBadRequest, "metadata.name"},
@@ -142,16 +144,16 @@ func TestHistory(t *testing.T) {
 	w.create("other")
 	var history struct {
 		Items []struct {
-			Revision, Verb, User, Program, Transaction string
-			Object                                     object
+			Revision, Verb, User, UserAgent, Transaction string
+			Object                                       object
 		}
 	}
 	text := w.want(http.StatusOK, "GET", rulesPath+"/reviews/history", "").text
 	if err := json.Unmarshal([]byte(text), &history); err != nil {
 		t.Fatal(err)
 	}
-	if len(history.Items) != 2 || history.Items[1].User != "ada" || history.Items[1].Program != "tests" ||
-		history.Items[1].Revision != first.Metadata.ResourceVersion || history.Items[0].Program != "curl/8.1" || history.Items[0].Verb != "update" {
+	if len(history.Items) != 2 || history.Items[1].User != "ada" || history.Items[1].UserAgent != "tests" ||
+		history.Items[1].Revision != first.Metadata.ResourceVersion || history.Items[0].UserAgent != "curl/8.1" || history.Items[0].Verb != "update" {
 		t.Errorf("%s", text)
 	}
 	at := rulesPath + "/reviews/history/" + first.Metadata.ResourceVersion
@@ -170,28 +172,28 @@ func TestHistory(t *testing.T) {
 	w.want(http.StatusBadRequest, "GET", since+"&kind=Pod", "")
 	w.want(http.StatusBadRequest, "GET", since+"&name=reviews", "")
 
-	body := fmt.Sprintf(`{"revision":%s,"namespace":"default"}`, first.Metadata.ResourceVersion)
-	asText := fmt.Sprintf(`{"revision":%q,"namespace":"default"}`, first.Metadata.ResourceVersion) // as in its history
-	if w.want(http.StatusOK, "POST", rollbacks+"?dryRun=All", body, asJSON).text != w.want(http.StatusOK, "POST", rollbacks+"?dryRun=All", asText, asJSON).text {
+	body := fmt.Sprintf(`{"spec":{"revision":%s,"namespace":"default"}}`, first.Metadata.ResourceVersion)
+	asText := fmt.Sprintf(`{"spec":{"revision":%q,"namespace":"default"}}`, first.Metadata.ResourceVersion) // as in its history
+	if w.want(http.StatusCreated, "POST", rollbacks+"?dryRun=All", body, asJSON).text != w.want(http.StatusCreated, "POST", rollbacks+"?dryRun=All", asText, asJSON).text {
 		t.Error("a revision in quotes is another one")
 	}
-	w.want(http.StatusBadRequest, "POST", rollbacks, `{"revision":"new","namespace":"default"}`, asJSON)
+	w.want(http.StatusBadRequest, "POST", rollbacks, `{"spec":{"revision":"new","namespace":"default"}}`, asJSON)
 	w.want(http.StatusOK, "GET", rulesPath+"/other", "")
-	if done := w.want(http.StatusOK, "POST", rollbacks, body, asJSON).results(t); len(done.Results) != 2 {
+	if done := w.want(http.StatusCreated, "POST", rollbacks, body, asJSON).results(t); len(done.Results) != 2 {
 		t.Errorf("%+v", done)
 	}
 	w.want(http.StatusNotFound, "GET", rulesPath+"/other", "")
 	if text := w.want(http.StatusOK, "GET", rulesPath+"/reviews", "").text; !strings.Contains(text, `"weight":100`) {
 		t.Error(text)
 	}
-	if done := w.want(http.StatusOK, "POST", rollbacks, body, asJSON).results(t); len(done.Results) != 0 {
+	if done := w.want(http.StatusCreated, "POST", rollbacks, body, asJSON).results(t); len(done.Results) != 0 {
 		t.Errorf("%+v", done)
 	}
-	w.want(http.StatusBadRequest, "POST", rollbacks, `{"revision":1}`, asJSON)
+	w.want(http.StatusBadRequest, "POST", rollbacks, `{"spec":{"revision":1}}`, asJSON)
 	if got := w.want(http.StatusBadRequest, "GET", changes+"?since=1&kind=RoutRule", ""); !strings.Contains(got.text, "did you mean RouteRule?") {
 		t.Errorf("a kind that there is not: %s", got.text)
 	}
-	w.want(http.StatusBadRequest, "POST", rollbacks, `{"revison":1,"namespace":"default"}`, asJSON)
+	w.want(http.StatusBadRequest, "POST", rollbacks, `{"spec":{"revison":1,"namespace":"default"}}`, asJSON)
 }
 
 // TestStepsOfARollback checks that steps need a token from the server.
@@ -204,21 +206,21 @@ func TestStepsOfARollback(t *testing.T) {
 		w.create(name)
 	}
 	body := func(fields string) string {
-		return `{"revision":` + before + `,"namespace":"default","steps":true` + fields + `}`
+		return `{"spec":{"revision":` + before + `,"namespace":"default","steps":true` + fields + `}}`
 	}
 	asks := func(token string) string { return body(`,"continue":` + strconv.Quote(token)) }
-	if got := w.want(http.StatusRequestEntityTooLarge, "POST", rollbacks, `{"revision":`+before+`,"namespace":"default"}`, asJSON); !strings.Contains(got.text, "changes 4 objects") {
+	if got := w.want(http.StatusRequestEntityTooLarge, "POST", rollbacks, `{"spec":{"revision":`+before+`,"namespace":"default"}}`, asJSON); !strings.Contains(got.text, "changes 4 objects") {
 		t.Errorf("at once: %s", got.text)
 	}
-	counted := w.want(http.StatusOK, "POST", rollbacks, body(""), asJSON).results(t)
-	if counted.Metadata.RemainingItemCount != 4 || len(counted.Results) != 0 {
+	counted := w.want(http.StatusCreated, "POST", rollbacks, body(""), asJSON).results(t)
+	if counted.Remaining != 4 || len(counted.Results) != 0 {
 		t.Fatalf("counted: %+v", counted)
 	}
-	token := counted.Metadata.Continue
+	token := counted.Continue
 	made := func(text string) string { return asks(base64.RawURLEncoding.EncodeToString([]byte(text))) }
 	for what, wrong := range map[string]string{
 		"cut": asks(token[:len(token)-3]), "none": asks("abc"), "long": asks(strings.Repeat("A", 5000)), "of a list": asks("eyJ2IjoxfQ"),
-		"without steps":  `{"revision":` + before + `,"namespace":"default","continue":` + strconv.Quote(token) + `}`,
+		"without steps":  `{"spec":{"revision":` + before + `,"namespace":"default","continue":` + strconv.Quote(token) + `}}`,
 		"other revision": strings.Replace(asks(token), `"revision":`+before, `"revision":1`, 1),
 		"negative":       made(`{"v":1,"since":` + before + `,"began":1,"pass":-1,"left":0}`),
 		"no begin":       made(`{"v":1,"since":` + before + `,"began":0,"pass":1,"left":0}`),
@@ -227,12 +229,12 @@ func TestStepsOfARollback(t *testing.T) {
 			t.Errorf("%s: %s", what, got.text)
 		}
 	}
-	first := w.want(http.StatusOK, "POST", rollbacks, asks(token), asJSON).results(t)
-	second := w.want(http.StatusOK, "POST", rollbacks, asks(first.Metadata.Continue), asJSON).results(t)
-	if len(first.Results) != 2 || first.Metadata.RemainingItemCount != 2 || len(second.Results) != 2 {
+	first := w.want(http.StatusCreated, "POST", rollbacks, asks(token), asJSON).results(t)
+	second := w.want(http.StatusCreated, "POST", rollbacks, asks(first.Continue), asJSON).results(t)
+	if len(first.Results) != 2 || first.Remaining != 2 || len(second.Results) != 2 {
 		t.Errorf("steps: %+v, %+v", first, second)
 	}
-	if end := made(`{"v":1,"since":` + before + `,"began":1,"pass":1000,"left":7}`); len(w.want(http.StatusOK, "POST", rollbacks, end, asJSON).results(t).Results) != 0 {
+	if end := made(`{"v":1,"since":` + before + `,"began":1,"pass":1000,"left":7}`); len(w.want(http.StatusCreated, "POST", rollbacks, end, asJSON).results(t).Results) != 0 {
 		t.Error("something is done behind the end")
 	}
 	if got := w.page(""); len(got.Items) != 1 {
@@ -253,9 +255,11 @@ func TestAnEmptyNameIsNotAll(t *testing.T) {
 	w.put("b", 50)
 	now := w.page("").Metadata.ResourceVersion
 	since := changes + "?since=" + before
-	body := func(fields string) string { return `{"revision":` + before + `,"namespace":"default"` + fields + `}` }
+	body := func(fields string) string {
+		return `{"spec":{"revision":` + before + `,"namespace":"default"` + fields + `}}`
+	}
 	remove := func(fields string) string {
-		return transaction(`{"verb":"delete","kind":"RouteRule","namespace":"default","name":"a"` + fields + `}`)
+		return transaction(`{"verb":"delete","target":{"kind":"RouteRule","namespace":"default","name":"a"}` + fields + `}`)
 	}
 	for _, c := range []struct {
 		method, path, body string
@@ -266,7 +270,7 @@ func TestAnEmptyNameIsNotAll(t *testing.T) {
 		{"POST", rollbacks, body(`,"kind":"","name":"a"`), 400, "kind"},
 		{"POST", rollbacks, body(`,"kind":""`), 400, "kind"},
 		{"POST", rollbacks, body(`,"name":""`), 400, "name: must not be empty"},
-		{"POST", rollbacks, `{"revision":` + before + `,"namespace":""}`, 400, "namespace: must not be empty"},
+		{"POST", rollbacks, `{"spec":{"revision":` + before + `,"namespace":""}}`, 400, "namespace: must not be empty"},
 		{"POST", rollbacks + "?dryRun=", body(""), 400, "dryRun"},
 		{"GET", since + "&namespace=", "", 400, "namespace: must not be empty"},
 		{"GET", since + "&namespace=default&kind=", "", 400, "kind"},
@@ -276,7 +280,7 @@ func TestAnEmptyNameIsNotAll(t *testing.T) {
 		{"DELETE", rulesPath + "?dryRun=", "", 400, "dryRun"},
 		{"DELETE", rulesPath, `{"preconditions":{"uid":""}}`, 400, "preconditions.uid: must not be empty"},
 		{"DELETE", rulesPath + "/a", `{"preconditions":{"resourceVersion":""}}`, 400, "preconditions.resourceVersion: must not be empty"},
-		{"POST", transactions, remove(`,"preconditions":{"uid":""}`), 400, "operations[0]: preconditions.uid: must not be empty"},
+		{"POST", transactions, remove(`,"preconditions":{"uid":""}`), 400, "spec.operations[0]: preconditions.uid: must not be empty"},
 		{"POST", transactions, remove(`,"preconditions":{"resourceVersion":""}`), 400, "preconditions.resourceVersion: must not be empty"},
 		{"POST", transactions + "?dryRun=", remove(""), 400, "dryRun"},
 		{"POST", transactions, transaction(`{"fieldManager":"",` + ruleOp("apply", "a", 1)[1:]), 422, "fieldManager"},
@@ -289,7 +293,7 @@ func TestAnEmptyNameIsNotAll(t *testing.T) {
 	if got := w.page(""); got.Metadata.ResourceVersion != now || len(got.Items) != 2 {
 		t.Errorf("%v at %s, want all at %s", got.names(), got.Metadata.ResourceVersion, now)
 	}
-	if done := w.want(http.StatusOK, "POST", rollbacks, body(`,"kind":"RouteRule"`), asJSON).results(t); len(done.Results) != 2 {
+	if done := w.want(http.StatusCreated, "POST", rollbacks, body(`,"kind":"RouteRule"`), asJSON).results(t); len(done.Results) != 2 {
 		t.Errorf("of a kind: %+v", done)
 	}
 }
@@ -301,7 +305,7 @@ func TestTransactionsAreToldAgain(t *testing.T) {
 	w := start(t)
 	w.create("gone")
 	body := transaction(ruleOp("create", "a", 1), ruleOp("create", "b", 2), named("delete", "gone", ""))
-	revision := w.want(http.StatusOK, "POST", transactions, body, asJSON).results(t).Metadata.ResourceVersion
+	revision := w.want(http.StatusCreated, "POST", transactions, body, asJSON).results(t).Revision
 	from := "&timeoutSeconds=1&resourceVersion=" + revision
 	w.watch(from).wants("ADDED a", "ADDED b", "DELETED gone")
 	w.watch(from + "&labelSelector=none").wants()
@@ -317,4 +321,59 @@ func (w *watching) wants(frames ...string) {
 	w.t.Helper()
 	w.want(frames...)
 	w.wantEnd()
+}
+
+// TestEveryWrongOperationIsNamed checks that an error has the message, the index and
+// the fields of all operations that fail, be it that they cannot be read or that the
+// stored objects refuse them, and that nothing is done.
+func TestEveryWrongOperationIsNamed(t *testing.T) {
+	w := start(t)
+	there := w.create("there")
+	good := ruleOp("create", "good", 100)
+	precondition := func(what string) string { return `,"patch":{"spec":{"precedence":7}},"preconditions":{` + what + `}` }
+	stale, gone := named("patch", "there", precondition(`"resourceVersion":"1"`)), named("patch", "there", precondition(`"uid":"other"`))
+	wrong := strings.NewReplacer(`"labels"`, `"wait"`)
+	for _, c := range []struct {
+		name   string
+		ops    []string
+		code   int
+		fields []string // of causes
+	}{
+		{"unreadable", []string{`{"verb":"upsert"}`, good, `{"verb":"delete"}`}, http.StatusBadRequest, []string{"spec.operations[0]", "spec.operations[2]"}},
+		{"misspelt", []string{`{"vreb":"x"}`, good, named("delete", "a", `,"nmae":"b"`)}, http.StatusBadRequest, []string{"spec.operations[0]", "spec.operations[2]"}},
+		{
+			"invalid", []string{wrong.Replace(ruleOp("create", "a", 1)), good, wrong.Replace(ruleOp("apply", "b", 1))}, http.StatusUnprocessableEntity,
+			[]string{"spec.operations[0].object.spec.route[0].wait", "spec.operations[0]", "spec.operations[2].object.spec.route[0].wait", "spec.operations[2]"},
+		},
+		{"refused", []string{ruleOp("create", "there", 1), good, named("delete", "a", ""), ruleOp("update", "b", 1)}, http.StatusConflict, []string{"spec.operations[0]", "spec.operations[2]", "spec.operations[3]"}},
+		{"stale patch", []string{good, stale}, http.StatusConflict, []string{"spec.operations[1]"}},
+		{"patch of another object", []string{good, gone, named("delete", "a", "")}, http.StatusConflict, []string{"spec.operations[1]", "spec.operations[2]"}},
+		{"patch of none", []string{named("patch", "none", precondition(`"uid":"other"`)), good}, http.StatusNotFound, []string{"spec.operations[0]"}},
+	} {
+		for _, query := range []string{"", "?dryRun=All"} {
+			status := w.want(c.code, "POST", transactions+query, transaction(c.ops...), asJSON).status(t)
+			var fields []string
+			for _, cause := range status.Details.Causes {
+				fields = append(fields, cause.Field)
+			}
+			if diff := cmp.Diff(c.fields, fields); diff != "" {
+				t.Errorf("%s%s: causes (-want +got):\n%s%s", c.name, query, diff, status.Message)
+			}
+			for _, field := range c.fields {
+				if operation, _, _ := strings.Cut(field, ".object"); !strings.Contains(status.Message, operation+": ") {
+					t.Errorf("%s%s: %s is not in %q", c.name, query, operation, status.Message)
+				}
+			}
+			w.want(http.StatusNotFound, "GET", rulesPath+"/good", "")
+		}
+	}
+	fresh := fmt.Sprintf(`"resourceVersion":%q,"uid":%q`, there.Metadata.ResourceVersion, there.Metadata.UID)
+	w.want(http.StatusCreated, "POST", transactions, transaction(named("patch", "there", precondition(fresh))), asJSON)
+	many := make([]string, 200)
+	for i := range many {
+		many[i] = named("delete", fmt.Sprint("none-", i), "")
+	}
+	if got := w.want(http.StatusNotFound, "POST", transactions, transaction(many...), asJSON).status(t); len(got.Details.Causes) != 100 || !strings.HasSuffix(got.Message, "; and 100 more") {
+		t.Errorf("of 200 failures %d are named: …%s", len(got.Details.Causes), got.Message[max(0, len(got.Message)-50):])
+	}
 }

@@ -102,5 +102,5 @@ func TestWritersThatDoNotReadGiveWay(t *testing.T) {
 	if took := time.Since(begin); took < time.Second || took > 20*time.Second {
 		t.Errorf("an honest write took %v", took)
 	}
-	w.want(http.StatusOK, "POST", transactions+"?dryRun=All", body, asJSON)
+	w.want(http.StatusCreated, "POST", transactions+"?dryRun=All", body, asJSON)
 }

@@ -50,7 +50,7 @@ func TestWhatHasManyValuesCanBeChanged(t *testing.T) {
 			w.want(http.StatusOK, "PATCH", at, `[{"op":"remove","path":"/metadata/finalizers"}]`, jsonPatch)
 			w.want(http.StatusOK, "PATCH", at+"?fieldManager=me&force=true", `{"apiVersion":"networking.istio.io/v1","kind":"VirtualService","metadata":{"name":"large","labels":{`+labels(200)+`}}}`, applyPatch)
 			w.want(http.StatusOK, "PATCH", at, `{"metadata":{"labels":{"team":"red"}}}`, mergePatch)
-			w.want(http.StatusOK, "POST", transactions, `{"operations":[{"verb":"patch","kind":"VirtualService","namespace":"default","name":"large","patch":{"metadata":{"labels":{"team":"blue"}}}}]}`, asJSON)
+			w.want(http.StatusCreated, "POST", transactions, `{"spec":{"operations":[{"verb":"patch","target":{"kind":"VirtualService","namespace":"default","name":"large"},"patch":{"metadata":{"labels":{"team":"blue"}}}}]}}`, asJSON)
 			w.want(http.StatusBadRequest, "PATCH", at, `[{"op":"copy","from":"/spec/http/0/match/0/queryParams","path":"/spec/http/0/match/0/headers"}]`, jsonPatch)
 			w.want(http.StatusBadRequest, "PATCH", at, `[{"op":"copy","from":"/spec/http/0/match/0/queryParams","path":"/metadata/managedFields"}]`, jsonPatch)
 		})

@@ -51,7 +51,7 @@ func TestWarningsAmongOthers(t *testing.T) {
 		{"PUT", rulesPath + "/a", rule, asJSON, ""},
 		{"PUT", entriesPath + "/reviews", reviewsOf("v2"), asJSON, ""},
 		{"PUT", rulesPath + "/a", rule, asJSON, noVersion},
-		{"POST", transactions, transaction(ruleOp("update", "a", 1), `{"verb":"delete","kind":"ServiceEntry","namespace":"default","name":"reviews"}`), asJSON, noHost},
+		{"POST", transactions, transaction(ruleOp("update", "a", 1), `{"verb":"delete","target":{"kind":"ServiceEntry","namespace":"default","name":"reviews"}}`), asJSON, noHost},
 	} {
 		got := w.do(step.method, step.path, step.body, step.media)
 		if got.StatusCode/100 != 2 {
@@ -78,7 +78,7 @@ func TestWarningsOfFinalizers(t *testing.T) {
 		}
 	}
 	w.want(http.StatusCreated, "POST", entriesPath, held(reviewsOf("v1")), asJSON)
-	marked := w.do("POST", transactions, transaction(ruleOp("create", "a", 1), `{"verb":"delete","kind":"ServiceEntry","namespace":"default","name":"reviews"}`), asJSON)
+	marked := w.do("POST", transactions, transaction(ruleOp("create", "a", 1), `{"verb":"delete","target":{"kind":"ServiceEntry","namespace":"default","name":"reviews"}}`), asJSON)
 	wantWarnings(marked, 0, "a rule of a host that is marked")
 	const remove = `{"metadata":{"finalizers":null},"spec":{"endpoints":[{"address":"10.0.0.1","labels":{"version":"v2"}}]}}`
 	w.want(http.StatusOK, "PATCH", rulesPath+"/a", `{"metadata":{"finalizers":["example.com/held"]}}`, mergePatch)
@@ -102,7 +102,7 @@ func TestWarningsAreBounded(t *testing.T) {
 		ops = append(ops, fmt.Sprintf(`{"verb":"create","object":{"apiVersion":"networking.istio.io/v1","kind":"VirtualService","metadata":{"name":"vs-%d"},
 			"spec":{"hosts":[%q],"http":[{"route":[{"destination":{"host":%q}}]}]}}}`, i, longHost("a", i), longHost("b", i)))
 	}
-	got := w.want(http.StatusOK, "POST", transactions, transaction(ops...), asJSON)
+	got := w.want(http.StatusCreated, "POST", transactions, transaction(ops...), asJSON)
 	texts, size := got.warnings(t), 0
 	for _, header := range got.Header["Warning"] {
 		size += len(header)

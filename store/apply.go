@@ -111,13 +111,16 @@ func (o Op) owners(given, current *schema.Object, by Author) []metav1.ManagedFie
 	if o.Verb == OpApply && o.Change != nil {
 		return managedfields.Given(given.Meta.ManagedFields)
 	}
-	return managedfields.Updated(current, given, by.Program)
+	return managedfields.Updated(current, given, by.UserAgent)
 }
 
 // replacement returns the object that the operation puts in the place of current.
 func (o Op) replacement(current *schema.Object) (*schema.Object, error) {
 	if o.Change == nil {
 		return o.Object, nil
+	}
+	if err := o.CheckPre(current); err != nil {
+		return nil, err
 	}
 	next, err := o.Change(current)
 	if err == nil && next.Key() != o.Key {
@@ -196,6 +199,15 @@ func (o Op) delete(current *schema.Object) (Outcome, error) {
 
 // now returns the time with the precision of metadata, seconds.
 func now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Second)) }
+
+// CheckPre returns an error if the stored object does not meet the preconditions of the
+// operation; current is nil if there is none.
+func (o Op) CheckPre(current *schema.Object) error {
+	if o.Pre == (Preconditions{}) {
+		return nil
+	}
+	return o.checkCurrent(current, o.Pre)
+}
 
 // checkCurrent returns ErrNotFound if there is no object, and ErrConflict if the stored
 // object does not meet the preconditions.

@@ -14,11 +14,11 @@ import (
 )
 
 // Author is the user that changes something and the user's program, as the request
-// states them. A store records both and does not verify them: the component in front of
+// states them. The JSON is that of stored records. A store records both and does not verify them: the component in front of
 // the server must authenticate users.
 type Author struct {
-	User    string `json:"user,omitempty"`
-	Program string `json:"program,omitempty"`
+	User      string `json:"user,omitempty"`
+	UserAgent string `json:"program,omitempty"`
 }
 
 type authorKey struct{}
@@ -28,7 +28,7 @@ const MaxAuthorBytes = 256
 
 // WithAuthor returns a context whose writes are attributed to an author.
 func WithAuthor(ctx context.Context, a Author) context.Context {
-	return context.WithValue(ctx, authorKey{}, Author{cut(a.User), cut(a.Program)})
+	return context.WithValue(ctx, authorKey{}, Author{cut(a.User), cut(a.UserAgent)})
 }
 
 func cut(name string) string {

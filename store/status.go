@@ -117,7 +117,7 @@ func InOp(status *metav1.Status, index int, why string) {
 }
 
 const (
-	opsField = "operations["
+	opsField = "spec.operations["
 	opObject = ".object."
 )
 
@@ -256,11 +256,16 @@ func problems(status *metav1.Status) diag.List {
 		return nil
 	}
 	var out diag.List
+	first := failedOp(status)
 	for _, c := range status.Details.Causes {
 		if c.Type == causeOp {
 			continue
 		}
-		if _, field, ok := strings.Cut(c.Field, opObject); ok && strings.HasPrefix(c.Field, opsField) {
+		if strings.HasPrefix(c.Field, opsField) {
+			field, ok := strings.CutPrefix(c.Field, opField(first)+opObject)
+			if !ok {
+				continue // The message names the other operations.
+			}
 			c.Field = field
 		}
 		out = append(out, diag.Problem{

@@ -10,9 +10,9 @@ import (
 // TestMaxTransaction: what is too much for a write is too much for its dry run.
 func TestMaxTransaction(t *testing.T) {
 	p := startProgram(t, t.TempDir(), "--max-transaction", "1")
-	const operations = `{"operations":[
-		{"verb":"delete","kind":"RouteRule","namespace":"default","name":"a"},
-		{"verb":"delete","kind":"RouteRule","namespace":"default","name":"b"}]}`
+	const operations = `{"spec":{"operations":[
+		{"verb":"delete","target":{"kind":"RouteRule","namespace":"default","name":"a"}},
+		{"verb":"delete","target":{"kind":"RouteRule","namespace":"default","name":"b"}}]}}`
 	for _, query := range []string{"", "?dryRun=All"} {
 		resp, err := http.Post(p.URL+"/apis/registry.istio.io/v1/transactions"+query, "application/json", strings.NewReader(operations))
 		if err != nil {

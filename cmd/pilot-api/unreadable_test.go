@@ -147,7 +147,7 @@ func (p *program) isWithheld(t *testing.T) {
 func (p *program) isMended(t *testing.T) {
 	t.Helper()
 	resp, text := p.ask(t, http.MethodPost, "/apis/registry.istio.io/v1/transactions",
-		`{"operations":[{"verb":"patch","kind":"ServiceEntry","namespace":"default","name":"shop","patch":{"metadata":{"labels":{"a":"b"}}}}]}`)
+		`{"spec":{"operations":[{"verb":"patch","target":{"kind":"ServiceEntry","namespace":"default","name":"shop"},"patch":{"metadata":{"labels":{"a":"b"}}}}]}}`)
 	if resp.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "StorageReadError") {
 		t.Errorf("patch in a transaction: %s %s", resp.Status, text)
 	}
@@ -220,7 +220,7 @@ func TestDamagedValueIsRolledBack(t *testing.T) {
 	if _, text := p.ask(t, http.MethodGet, "/apis/registry.istio.io/v1/changes?namespace=default&since="+revision, ""); !strings.Contains(text, `"unreadable":{"revision":`) {
 		t.Errorf("the changes: %s", text)
 	}
-	if resp, text := p.ask(t, http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", `{"namespace":"default","revision":"`+revision+`"}`); resp.StatusCode != http.StatusOK {
+	if resp, text := p.ask(t, http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", `{"spec":{"namespace":"default","revision":"`+revision+`"}}`); resp.StatusCode != http.StatusCreated {
 		t.Fatal(resp.Status, text)
 	}
 	if resp, text := p.ask(t, http.MethodGet, servicesPath+"/shop", ""); resp.StatusCode != http.StatusOK || !strings.Contains(text, "first.example.com") {
@@ -258,7 +258,7 @@ func TestDamagedValueOfThatRevision(t *testing.T) {
 		}
 	}
 	for _, what := range []string{"", `,"kind":"ServiceEntry","name":"shop"`} {
-		resp, text := p.ask(t, http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", `{"namespace":"default","revision":`+revision+what+`}`)
+		resp, text := p.ask(t, http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", `{"spec":{"namespace":"default","revision":`+revision+what+`}}`)
 		if resp.StatusCode != http.StatusGone || !strings.Contains(text, `\"shop\"`) || !strings.Contains(text, "what the object was then is not known") {
 			t.Errorf("a rollback of all%s: %s %s", what, resp.Status, text)
 		}
@@ -266,15 +266,15 @@ func TestDamagedValueOfThatRevision(t *testing.T) {
 	if _, text := p.ask(t, http.MethodGet, servicesPath+"/good", ""); !strings.Contains(text, "changed.example.com") {
 		t.Errorf("half a rollback: %s", text)
 	}
-	resp, text := p.ask(t, http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", `{"namespace":"default","steps":true,"revision":`+revision+`}`)
-	if resp.StatusCode != http.StatusOK || !strings.Contains(text, `"undone":[{"kind":"ServiceEntry","namespace":"default","name":"shop","reason":"Expired"`) {
+	resp, text := p.ask(t, http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", `{"spec":{"namespace":"default","steps":true,"revision":`+revision+`}}`)
+	if resp.StatusCode != http.StatusCreated || !strings.Contains(text, `"undone":[{"kind":"ServiceEntry","namespace":"default","name":"shop","reason":"Expired"`) {
 		t.Errorf("a rollback in steps: %s %s", resp.Status, text)
 	}
 	if _, text := p.ask(t, http.MethodGet, servicesPath+"/good", ""); !strings.Contains(text, "good.example.com") {
 		t.Errorf("the other one is not rolled back: %s", text)
 	}
 	p.isMended(t)
-	if resp, text := p.ask(t, http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", `{"namespace":"default","revision":`+revision+`}`); resp.StatusCode != http.StatusGone {
+	if resp, text := p.ask(t, http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", `{"spec":{"namespace":"default","revision":`+revision+`}}`); resp.StatusCode != http.StatusGone {
 		t.Errorf("the mended one has no state of that time: %s %s", resp.Status, text)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/pilot-api/pilot-api/schema"
 )
 
 // Document is the part of an OpenAPI document that describes endpoints.
@@ -18,20 +16,19 @@ type Document struct {
 // NewDocument returns a document without endpoints.
 func NewDocument() Document { return Document{map[string]Node{}, map[string]Node{}} }
 
-// Add describes endpoints of a kind in one version. kind is nil for endpoints of
-// several kinds.
-func (d Document) Add(kind *schema.Kind, version string, endpoints []Endpoint) {
+// Add describes endpoints.
+func (d Document) Add(endpoints []Endpoint) {
 	for _, e := range endpoints {
 		path := d.Paths[e.Path]
 		if path == nil {
 			path = Node{"parameters": pathParameters(e.Path)}
 			d.Paths[e.Path] = path
 		}
-		path[strings.ToLower(e.Method)] = d.operation(kind, version, e)
+		path[strings.ToLower(e.Method)] = d.operation(e)
 	}
 }
 
-func (d Document) operation(kind *schema.Kind, version string, e Endpoint) Node {
+func (d Document) operation(e Endpoint) Node {
 	parameters := queryParameters(e.Params)
 	if e.Method != http.MethodGet && strings.HasSuffix(e.Path, "/{name}") {
 		parameters = append(parameters, ifMatchParameter)
@@ -43,9 +40,9 @@ func (d Document) operation(kind *schema.Kind, version string, e Endpoint) Node 
 	if e.Body != nil {
 		out["requestBody"] = Node{"required": e.Method != http.MethodDelete, "content": d.content(*e.Body)}
 	}
-	if kind != nil {
+	if e.GVK != nil {
 		out["x-kubernetes-action"] = strings.ToLower(e.Method)
-		out["x-kubernetes-group-version-kind"] = gvk(kind, version, "")
+		out["x-kubernetes-group-version-kind"] = e.GVK
 	}
 	return out
 }

@@ -10,8 +10,8 @@ package openapi
 import (
 	"net/http"
 	"slices"
+	"strings"
 
-	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
@@ -27,6 +27,7 @@ type Endpoint struct {
 	Body         *Content // of a request; nil if there is none
 	Success      int      // the only code of success
 	Answer       Content
+	GVK          Node // of the objects; nil if they are of several kinds
 }
 
 // Content describes a body.
@@ -38,8 +39,8 @@ type Content struct {
 // ObjectTypes are the media types of an object.
 var ObjectTypes = slices.Concat(wire.JSON.Names(), wire.YAML.Names())
 
-// gvk returns the group, version and kind of a kind, or with suffix "List" of its
-// lists.
-func gvk(kind *schema.Kind, version, suffix string) Node {
-	return Node{"group": kind.Group, "version": version, "kind": kind.Kind + suffix}
+// GVK describes a kind in an apiVersion, "group/version".
+func GVK(apiVersion, kind string) Node {
+	group, version, _ := strings.Cut(apiVersion, "/")
+	return Node{"group": group, "version": version, "kind": kind}
 }

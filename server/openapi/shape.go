@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3gen"
@@ -43,9 +44,17 @@ func ListShape(kind *schema.Kind, version string) Shape {
 	one, list := ObjectShape(kind, version), ShapeOf(metav1.List{})
 	properties := list.schema["properties"].(map[string]any)
 	properties["items"] = Node{"type": "array", "items": one.schema}
-	list.schema["x-kubernetes-group-version-kind"] = []Node{gvk(kind, version, "List")}
+	list.schema["x-kubernetes-group-version-kind"] = []Node{GVK(kind.In(version), kind.Kind+"List")}
 	list.definitions = one.definitions
 	return defined(definitionOf(kind, version)+"List", list)
+}
+
+// ActionShape returns the shape of an object that can only be created, of a kind of an
+// apiVersion. It encodes a value like v.
+func ActionShape(apiVersion, kind string, v any) Shape {
+	shape := ShapeOf(v)
+	shape.schema["x-kubernetes-group-version-kind"] = []Node{GVK(apiVersion, kind)}
+	return defined(strings.ReplaceAll(apiVersion, "/", ".")+"."+kind, shape)
 }
 
 func definitionOf(kind *schema.Kind, version string) string {

@@ -292,9 +292,9 @@ func TestHistoryGivesWay(t *testing.T) {
 // TestAuthorsAreBounded checks that the author of a request cannot fill the store.
 func TestAuthorsAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
-	ctx := store.WithAuthor(context.Background(), store.Author{User: long, Program: long})
-	if a := store.AuthorOf(ctx); len(a.User) > store.MaxAuthorBytes || len(a.Program) > store.MaxAuthorBytes {
-		t.Errorf("%d and %d bytes", len(a.User), len(a.Program))
+	ctx := store.WithAuthor(context.Background(), store.Author{User: long, UserAgent: long})
+	if a := store.AuthorOf(ctx); len(a.User) > store.MaxAuthorBytes || len(a.UserAgent) > store.MaxAuthorBytes {
+		t.Errorf("%d and %d bytes", len(a.User), len(a.UserAgent))
 	}
 }
 

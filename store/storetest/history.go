@@ -121,7 +121,7 @@ func specs(objs []*schema.Object) map[schema.Key]string {
 
 var historyCases = []testCase{
 	{name: "tells each version, and who made it", run: func(s *suite) {
-		ctx := store.WithAuthor(s.ctx, store.Author{User: "ada", Program: "storetest"})
+		ctx := store.WithAuthor(s.ctx, store.Author{User: "ada", UserAgent: "storetest"})
 		began := time.Now().Truncate(time.Second).Add(-time.Second)
 		first, err := s.Create(ctx, Rule(s, "default", "a", 1))
 		if err != nil {
@@ -139,7 +139,7 @@ var historyCases = []testCase{
 		s.wantSame(versions[2].Object, second)
 		s.wantSame(versions[3].Object, first)
 		made := versions[3].Change
-		if made.Author != (store.Author{User: "ada", Program: "storetest"}) || made.Time.Before(began) || made.Time.After(time.Now().Add(time.Second)) {
+		if made.Author != (store.Author{User: "ada", UserAgent: "storetest"}) || made.Time.Before(began) || made.Time.After(time.Now().Add(time.Second)) {
 			s.Errorf("made by %+v at %s", made.Author, made.Time)
 		}
 		if made.Transaction == "" || made.Transaction == versions[2].Change.Transaction {

@@ -57,6 +57,20 @@ var updateFuncCases = []testCase{
 		_, err := s.Txn(s.ctx, []store.Op{absent})
 		s.wantErr(err, store.ErrNotFound)
 	}},
+	{name: "calls the function only if the preconditions hold", run: func(s *suite) {
+		made := s.create(Rule(s, "default", "a", 1))
+		update := func(key schema.Key, pre store.Preconditions) error {
+			_, err := s.Txn(s.ctx, []store.Op{{Verb: store.OpUpdate, Key: key, Pre: pre, Change: labelled(s, "app", "x")}})
+			return err
+		}
+		s.wantErr(update(made.Key(), store.Preconditions{UID: "other"}), store.ErrConflict)
+		s.wantErr(update(made.Key(), store.Preconditions{ResourceVersion: "1" + made.Meta.ResourceVersion}), store.ErrConflict)
+		s.wantErr(update(Rule(s, "default", "b", 1).Key(), store.Preconditions{UID: "other"}), store.ErrNotFound)
+		s.wantSame(s.get(made.Key()), made)
+		if err := update(made.Key(), store.Preconditions{UID: string(made.Meta.UID), ResourceVersion: made.Meta.ResourceVersion}); err != nil {
+			s.Error(err)
+		}
+	}},
 	{name: "keeps the owners of an object, and none of what nobody applied", run: func(s *suite) {
 		owners := []metav1.ManagedFieldsEntry{{
 			Manager: "one", Operation: metav1.ManagedFieldsOperationApply, APIVersion: Kind(s, "RouteRule").APIVersion(),

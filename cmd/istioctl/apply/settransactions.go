@@ -117,7 +117,7 @@ func raced(steps []step, err error) bool {
 func (s step) versioned() bool { return s.file != nil && s.file.Meta.ResourceVersion != "" }
 
 // operationError matches the server's error about one operation.
-var operationError = regexp.MustCompile(`(?s)^operations\[([0-9]+)\]: (.*)$`)
+var operationError = regexp.MustCompile(`(?s)^spec\.operations\[([0-9]+)\]: (.*)$`)
 
 // blamed returns the operation that an error is about, if there is one.
 func blamed(err error) (index int, text string, ok bool) {

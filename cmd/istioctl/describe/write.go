@@ -186,7 +186,7 @@ const mostChanges = 5
 func (d *description) writeChanges(p *descriptionWriter) {
 	p.list("Changes", "REVISION\tWHEN\tVERB\tWHO\tPROGRAM\tCHANGED", min(mostChanges, len(d.changes)), func(i int) string {
 		e := d.changes[i]
-		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s", e.Revision, e.WhenText(), e.VerbText(), e.Who(), e.ProgramText(), e.ChangedText(false))
+		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s", e.Revision, e.WhenText(), e.VerbText(), e.Who(), e.UserAgentText(), e.ChangedText(false))
 	})
 	if more := len(d.changes) - mostChanges; more > 0 {
 		p.printf("  … and %d more: istioctl history\n", more)

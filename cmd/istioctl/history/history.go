@@ -98,7 +98,7 @@ func showHistory(s *cli.Session, entries []past.Entry, wide bool) error {
 		if e.Object != nil {
 			generation = strconv.FormatInt(e.Generation, 10)
 		}
-		fmt.Fprintf(tab, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Revision, generation, e.WhenText(), e.VerbText(), e.Who(), e.ProgramText(), e.TransactionText(wide), e.ChangedText(wide))
+		fmt.Fprintf(tab, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Revision, generation, e.WhenText(), e.VerbText(), e.Who(), e.UserAgentText(), e.TransactionText(wide), e.ChangedText(wide))
 	}
 	return tab.Flush()
 }

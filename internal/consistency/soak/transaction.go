@@ -12,13 +12,11 @@ const transactionsPath = "/apis/registry.istio.io/v1/transactions"
 
 // wireStep is an operation of a transaction in the server's format.
 type wireStep struct {
-	Verb          consistency.Verb `json:"verb"`
-	Object        json.RawMessage  `json:"object,omitempty"`
-	Kind          string           `json:"kind,omitempty"`
-	Namespace     string           `json:"namespace,omitempty"`
-	Name          string           `json:"name,omitempty"`
-	Patch         json.RawMessage  `json:"patch,omitempty"`
-	Preconditions map[string]any   `json:"preconditions,omitempty"`
+	Verb          consistency.Verb  `json:"verb"`
+	Object        json.RawMessage   `json:"object,omitempty"`
+	Target        map[string]string `json:"target,omitempty"`
+	Patch         json.RawMessage   `json:"patch,omitempty"`
+	Preconditions map[string]any    `json:"preconditions,omitempty"`
 }
 
 func transaction(steps []consistency.Step) []byte {
@@ -36,11 +34,11 @@ func transaction(steps []consistency.Step) []byte {
 			w.Object = body(s.Key, s.Value, s.Expect)
 		}
 		if w.Object == nil {
-			w.Kind, w.Namespace, w.Name = s.Key.Kind, s.Key.Namespace, s.Key.Name
+			w.Target = map[string]string{"kind": s.Key.Kind, "namespace": s.Key.Namespace, "name": s.Key.Name}
 		}
 		wire[i] = w
 	}
-	text, err := json.Marshal(map[string]any{"operations": wire})
+	text, err := json.Marshal(map[string]any{"spec": map[string]any{"operations": wire}})
 	if err != nil {
 		panic(err) // Everything in it can be encoded.
 	}
@@ -49,19 +47,20 @@ func transaction(steps []consistency.Step) []byte {
 
 // readTransaction requires a result for each step, all with one revision.
 func readTransaction(op *consistency.Operation, answer []byte) error {
-	var done struct {
-		Metadata struct {
-			Revision int64 `json:"resourceVersion,string"`
-		}
-		Results []struct {
-			Verb   consistency.Verb
-			Object document
+	var action struct {
+		Status struct {
+			Revision int64 `json:"revision,string"`
+			Results  []struct {
+				Verb   consistency.Verb
+				Object document
+			}
 		}
 	}
-	if err := json.Unmarshal(answer, &done); err != nil {
+	if err := json.Unmarshal(answer, &action); err != nil {
 		return err
 	}
-	op.Revision = done.Metadata.Revision
+	done := action.Status
+	op.Revision = done.Revision
 	if len(done.Results) != len(op.Steps) {
 		return fmt.Errorf("%d results of %d operations", len(done.Results), len(op.Steps))
 	}
@@ -88,7 +87,7 @@ func failedStep(answer []byte) (index int) {
 	_ = json.Unmarshal(answer, &status)
 	for _, cause := range status.Details.Causes {
 		if cause.Reason == "OperationFailed" {
-			_, _ = fmt.Sscanf(strings.TrimSuffix(cause.Field, "]"), "operations[%d", &index)
+			_, _ = fmt.Sscanf(strings.TrimSuffix(cause.Field, "]"), "spec.operations[%d", &index)
 		}
 	}
 	return index

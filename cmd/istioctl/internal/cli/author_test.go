@@ -14,7 +14,7 @@ func TestAuthor(t *testing.T) {
 			Version: "1.2.3",
 			User:    func() string { return test.system },
 		}}
-		if got := s.author(); got.User != test.want || got.Program != "istioctl/1.2.3" {
+		if got := s.author(); got.User != test.want || got.UserAgent != "istioctl/1.2.3" {
 			t.Errorf("ISTIOCTL_USER %q, user %q: author is %+v", test.env, test.system, got)
 		}
 	}

@@ -90,7 +90,7 @@ func (s *Session) author() store.Author {
 	if name == "" && s.User != nil {
 		name = s.User()
 	}
-	return store.Author{User: Printable(name), Program: "istioctl/" + s.Version}
+	return store.Author{User: Printable(name), UserAgent: "istioctl/" + s.Version}
 }
 
 // Printable returns a text that is safe in a header and in a table.

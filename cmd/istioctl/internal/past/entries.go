@@ -19,7 +19,7 @@ type Entry struct {
 	Time        *time.Time `json:"time,omitempty"`
 	Verb        store.Verb `json:"verb,omitempty"` // this and the next three are "" if the write is unknown
 	User        string     `json:"user,omitempty"`
-	Program     string     `json:"program,omitempty"`
+	UserAgent   string     `json:"userAgent,omitempty"`
 	Transaction string     `json:"transaction,omitempty"`
 	// Changed lists the fields that differ from the version before, if there was one.
 	Changed []string `json:"changed,omitempty"`
@@ -36,7 +36,7 @@ func Entries(versions []store.Version) ([]Entry, error) {
 	for i, v := range versions {
 		e := Entry{Revision: v.Revision, Lost: v.Lost}
 		if c := v.Change; c != nil {
-			e.Verb, e.User, e.Program, e.Transaction = c.Verb, c.Author.User, c.Author.Program, c.Transaction
+			e.Verb, e.User, e.UserAgent, e.Transaction = c.Verb, c.Author.User, c.Author.UserAgent, c.Transaction
 			if !c.Time.IsZero() {
 				e.Time = &c.Time
 			}
@@ -73,8 +73,8 @@ func (e Entry) VerbText() string { return cmp.Or(string(e.Verb), unknown) }
 // Who returns the user that the write states.
 func (e Entry) Who() string { return cmp.Or(cli.Printable(e.User), unknown) }
 
-// ProgramText returns the program that the write states.
-func (e Entry) ProgramText() string { return cmp.Or(cli.Printable(e.Program), unknown) }
+// UserAgentText returns the program that the write states.
+func (e Entry) UserAgentText() string { return cmp.Or(cli.Printable(e.UserAgent), unknown) }
 
 // transactionDigits is the number of digits that identify a transaction. They are at
 // the end of its UUID, which is random; the beginning is the time.
