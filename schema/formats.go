@@ -159,10 +159,11 @@ func isGatewayName(s string) bool {
 }
 
 // isGatewayHost rejects short names, which would mean another host in every
-// namespace, and *-a.b.c, which gateways do not support.
+// namespace, and *-a.b.c, which gateways do not support. It rejects the namespace ~,
+// which means no namespace: Istio takes it only in Gateways that it makes itself.
 func isGatewayHost(s string) bool {
 	if namespace, host, qualified := strings.Cut(s, "/"); qualified {
-		known := namespace == "." || namespace == "*" || namespace == "~" || len(validation.IsDNS1123Label(namespace)) == 0
+		known := namespace == "." || namespace == "*" || len(validation.IsDNS1123Label(namespace)) == 0
 		return known && !strings.Contains(host, "/") && isGatewayHost(host)
 	}
 	whole := strings.Contains(s, ".") && isWildcardHost(s) && (s[0] != '*' || s[1] == '.')

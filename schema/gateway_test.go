@@ -13,7 +13,8 @@ func TestGateway(t *testing.T) {
 		{"empty server", "servers: [{}]", []string{"error FieldValueRequired spec.servers[0].hosts", "error FieldValueRequired spec.servers[0].port"}},
 		{"empty port", "servers: [{port: {}, hosts: ['*']}]", []string{
 			"error FieldValueRequired spec.servers[0].port.name", "error FieldValueRequired spec.servers[0].port.number", "error FieldValueRequired spec.servers[0].port.protocol"}},
-		{"hosts", "servers: [{port: {number: 80, name: http, protocol: http}, hosts: [a.b, '*.b', '*/a.b', '~/a.b', A.b, ./*, n/*.c, 10.0.0.1]}]", nil},
+		{"hosts of no namespace", "servers: [{port: {number: 80, name: http, protocol: HTTP}, hosts: ['~/a.b']}]", []string{"error FieldValueInvalid spec.servers[0].hosts[0]"}},
+		{"hosts", "servers: [{port: {number: 80, name: http, protocol: http}, hosts: [a.b, '*.b', '*/a.b', A.b, ./*, n/*.c, 10.0.0.1]}]", nil},
 		{"bad hosts", "servers: [{port: {number: 80, name: http, protocol: http}, hosts: [short, '*-a.b', outbound_80_._.a.b, n/m/a.b, n/]}]", []string{
 			"error FieldValueInvalid spec.servers[0].hosts[0]", "error FieldValueInvalid spec.servers[0].hosts[1]", "error FieldValueInvalid spec.servers[0].hosts[2]",
 			"error FieldValueInvalid spec.servers[0].hosts[3]", "error FieldValueInvalid spec.servers[0].hosts[4]"}},

@@ -15,6 +15,7 @@ import (
 // argument describes the argument of an operator, in parentheses.
 type argument struct {
 	example string // "" for none
+	further string // another example, "" for none
 	is      *regexp.Regexp
 	// optional means that it may be left out with its parentheses.
 	optional bool
@@ -27,7 +28,9 @@ const headerName = `:?[a-zA-Z0-9!#$&'*+.^_|~` + "`" + `-]+`
 
 var (
 	none   = argument{}
-	header = argument{example: "x-name", is: regexp.MustCompile(`^` + headerName + `(\?` + headerName + `)?$`), cut: true}
+	header = argument{example: "x-name", further: "x-name?:path", is: regexp.MustCompile(`^` + headerName + `(\?` + headerName + `)?$`), cut: true}
+	// Metadata has the name of the filter that set it, and perhaps the keys of a value in it.
+	metadata = argument{example: "com.example.filter", further: "com.example.filter:user:name", is: regexp.MustCompile(`^[^:()%\s]+(:[^:()%\s]+)*$`), cut: true}
 	// A time is in the format of strftime; %3f is its milliseconds.
 	moment = argument{example: "%Y-%m-%dT%H:%M:%S.%3fZ", is: regexp.MustCompile(`^([a-zA-Z0-9 .,:;/_+-]|%([aAbBcCdDeFHIjmMprRsSTuUVwWxXyYzZ]|[1-9]?f))+$`), optional: true}
 )
@@ -36,7 +39,7 @@ var (
 // variables of its machine are left out on purpose: the author of a route need not
 // be the operator of the proxies.
 var operators = map[string]argument{
-	"REQ": header, "RESP": header, "TRAILER": header,
+	"REQ": header, "RESP": header, "TRAILER": header, "DYNAMIC_METADATA": metadata,
 	"START_TIME": moment, "DOWNSTREAM_PEER_CERT_V_START": moment, "DOWNSTREAM_PEER_CERT_V_END": moment,
 
 	"HOSTNAME": none, "PROTOCOL": none, "REQUESTED_SERVER_NAME": none, "ROUTE_NAME": none, "VIRTUAL_CLUSTER_NAME": none,
@@ -115,7 +118,7 @@ func Examples() []string {
 		case arg.optional:
 			out = append(out, "%"+name+"%", "%"+name+"("+arg.example+")%")
 		default:
-			out = append(out, "%"+name+"("+arg.example+")%", "%"+name+"("+arg.example+"?:path):20%")
+			out = append(out, "%"+name+"("+arg.example+")%", "%"+name+"("+arg.further+"):20%")
 		}
 	}
 	return out
