@@ -56,7 +56,8 @@ func (t *subscription) meetEach(has map[string]string, desired *xds.Set, find fu
 			t.pending.remove(name)
 			t.initial.gone = append(t.initial.gone, name)
 			t.initial.bytes += len(name)
-		case r != nil && r.Hash.Version() == version:
+		case r == nil, r.Hash.Version() == version:
+			// The proxy keeps a secret that is gone: something refused may still need it.
 			t.pending.remove(name)
 		case t.Wants(name):
 			t.pending.add(name)

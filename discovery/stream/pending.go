@@ -19,7 +19,7 @@ func (t *subscription) due(to compiled.At, find func(string) *xds.Resource, delt
 	t.nacks.Retarget(t, to, find)
 	t.nacks.Revise(find)
 	t.addPending(t.nacks.Next())
-	differing, removed := t.differing(to.Set, find)
+	differing, removed := t.differing(to.Set, find, delta)
 	if len(differing) == 0 && len(removed) == 0 && !t.pending.answer {
 		t.rest(to)
 		return nil, nil
@@ -43,7 +43,7 @@ func (t *subscription) complete(r *xds.Response, desired *xds.Set) {
 }
 
 // differing returns what the proxy wants and was not sent, or is pending.
-func (t *subscription) differing(desired *xds.Set, find func(string) *xds.Resource) (changed []*xds.Resource, removed []string) {
+func (t *subscription) differing(desired *xds.Set, find func(string) *xds.Resource, delta bool) (changed []*xds.Resource, removed []string) {
 	d := desired.Since(t.sent.Set)
 	for _, r := range d.Changed {
 		if t.nacks.HasPartial(r.Name) {
@@ -64,7 +64,8 @@ func (t *subscription) differing(desired *xds.Set, find func(string) *xds.Resour
 			changed = append(changed, r)
 		}
 	})
-	if t.Wild() {
+	if t.Wild() || delta && t.typeURL == xds.SecretType {
+		// An Envoy that is not told that a secret does not exist waits for it.
 		removed = append(removed, none...)
 	}
 	return xds.Unique(changed), xds.UniqueNames(removed)

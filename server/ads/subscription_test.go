@@ -295,3 +295,40 @@ func TestWhenToSendAnUpdate(t *testing.T) {
 		e.nothing("of a type that is not served")
 	})
 }
+
+// TestKnowingThatASecretDoesNotExist checks that a delta client which names secrets learns
+// at once which of them do not exist, and receives one as soon as it exists. A client that
+// comes back with a secret which has gone keeps it.
+func TestKnowingThatASecretDoesNotExist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lates(t)["secrets"]
+		src := newSource(l.objects[0], l.objects[1], l.objects[2]) // not the second secret
+		s := serve(t, src)
+		s.privately = true
+		c := s.connect(delta, l.node)
+		c.subscribe(sds, l.first, l.second)
+		r := c.one()
+		if _, has := r.resources[l.first]; !has || !slices.Equal(r.removed, []string{l.second}) {
+			t.Fatalf("told %v, want %s, and that there is no %s", r, l.first, l.second)
+		}
+		c.ack(r)
+		if more := c.told(); len(more) > 0 {
+			t.Fatalf("told %v, although nothing has changed", more)
+		}
+		src.publish(l.objects[3])
+		if r = c.one(); r.resources[l.second] == nil {
+			t.Fatalf("told %v, want %s", r, l.second)
+		}
+		c.ack(r)
+		src.withdraw(l.objects[3])
+		c.told()
+
+		back := s.connect(delta, l.node)
+		back.say(request{typeURL: sds, names: []string{l.second}, initial: map[string]string{l.second: "before"}})
+		for _, r := range back.told() {
+			if len(r.removed) > 0 {
+				t.Errorf("a client that came back is told %v", r)
+			}
+		}
+	})
+}
