@@ -6,20 +6,20 @@ import (
 	"weak"
 )
 
-// Attached is what parts of a configuration are made into, each once, for as
-// long as the part lives: when nobody holds it any more, what was made of it
-// goes as well. So nothing is made twice of what did not change, nothing is
-// cleared and nothing grows. It is safe for concurrent use.
+// Attached makes one value for each part of a configuration and keeps it as long as the
+// part lives. When nobody holds the part any more, the garbage collector takes the value
+// too. So nothing is made twice for an unchanged part, nothing has to be cleared and
+// nothing grows. It is safe for concurrent use.
 //
-// What is made must not hold the part, nor may making it panic.
+// The value must not hold the part, and making it must not panic.
 type Attached[Part any, With comparable, Value any] struct {
-	Max int // values kept, 0 for no bound; more are made, but not kept
+	Max int // maximum number of values kept, 0 for no bound; values beyond it are made and not kept
 
 	mu     sync.Mutex
 	values map[attachment[Part, With]]*attachedValue[Value]
 }
 
-// attachment is a part, and what else its value depends on.
+// attachment identifies a value: the part, and whatever else the value depends on.
 type attachment[Part any, With comparable] struct {
 	part weak.Pointer[Part]
 	with With
@@ -41,7 +41,7 @@ func (a *Attached[Part, With, Value]) Of(part *Part, with With, create func() Va
 	return v.value
 }
 
-// find is nil when there is no room for one more.
+// find returns nil if there is no room for another value.
 func (a *Attached[Part, With, Value]) find(part *Part, with With) *attachedValue[Value] {
 	key := attachment[Part, With]{weak.Make(part), with}
 	a.mu.Lock()
@@ -59,7 +59,7 @@ func (a *Attached[Part, With, Value]) find(part *Part, with With) *attachedValue
 	return v
 }
 
-// Has reports whether there is a value, or will be.
+// Has reports whether there is a value, or one is being made.
 func (a *Attached[Part, With, Value]) Has(part *Part, with With) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"weak"
 )
 
-// Lazy is a value that is made once. The first caller makes it, and the others wait. A
-// failure to make it is kept as well.
+// Lazy makes its value once. The first caller makes it, and the others wait. An error is
+// kept too.
 type Lazy[T any] struct {
 	once  sync.Once
 	value atomic.Pointer[T]
@@ -26,12 +26,12 @@ func (l *Lazy[T]) Get(create func() (*T, error)) (*T, error) {
 	return l.value.Load(), l.err
 }
 
-// Peek is the value if it was made, else nil.
+// Peek returns the value if it was made, or nil.
 func (l *Lazy[T]) Peek() *T { return l.value.Load() }
 
-// Brief is a value that is easily made again. It is kept until the next garbage
-// collection: callers at about the same time share it, and a value that was needed once
-// fills no memory.
+// Brief keeps a value that is cheap to make again until the next garbage collection. So
+// callers at about the same time share it, and a value that was needed once does not stay
+// in memory.
 type Brief[T any] struct {
 	mu   sync.Mutex
 	last weak.Pointer[T]
@@ -48,8 +48,8 @@ func (b *Brief[T]) Get(create func() *T) *T {
 	return v
 }
 
-// Memo keeps up to max values by key. Beyond that, values are made again at
-// each request: slower, but right, and bounded in memory.
+// Memo keeps up to max values by key. Further values are made again at each request:
+// slower, but correct, and bounded in memory.
 type Memo[V any] struct {
 	max int
 
@@ -66,7 +66,7 @@ func (m *Memo[V]) Get(key string) (V, bool) {
 	return v, ok
 }
 
-// Put keeps v unless another came first, and returns the one that is kept.
+// Put keeps v unless there is a value already, and returns the value that is kept.
 func (m *Memo[V]) Put(key string, v V) V {
 	m.mu.Lock()
 	defer m.mu.Unlock()
