@@ -7,8 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/envoy/v1"
 )
 
-// V1Answers is a view in v1. Clusters and routes are spliced from encoded parts,
-// listeners are encoded per address of a proxy.
+// V1Answers has the v1 answers of a view. Clusters and routes are spliced from encoded
+// parts. Listeners are encoded for each address of a proxy.
 type V1Answers struct {
 	View      *View
 	Clusters  *xds.V1List

@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// V3Answers is a view in v3, made of encoded parts. Listeners are encoded per
-// address of a proxy.
+// V3Answers has the v3 resources of a view, made of encoded parts. Listeners are encoded
+// for each address of a proxy.
 type V3Answers struct {
 	View             *View
 	streamed         bool
@@ -22,16 +22,16 @@ type V3Answers struct {
 	Clusters, Routes *xds.Set
 	Secrets          *xds.Set
 	scopedSecrets    *cached.Memo[*xds.Set]     // secrets without some private keys, by the namespace whose keys are in it
-	merged           *cached.Memo[*xds.Set]     // clusters with some that are being withdrawn, by the version of those
+	merged           *cached.Memo[*xds.Set]     // clusters with some that are being withdrawn, by the version of the latter
 	listeners        *cached.Memo[*listenerSet] // by address
 	problems         diag.Collector
 }
 
-// encodeV3 encodes everything and the listeners of one proxy that polls.
+// encodeV3 encodes the whole view, and the listeners of one proxy that polls.
 func encodeV3(v *View, ip string) *V3Answers { return newV3Answers(v, ip, false) }
 
-// encodeStreamed is for proxies on streams: their clusters and listeners refer to
-// the stream.
+// encodeStreamed encodes a view for proxies on streams, whose clusters and listeners refer
+// to the stream.
 func encodeStreamed(v *View, ip string) *V3Answers { return newV3Answers(v, ip, true) }
 
 func newV3Answers(v *View, ip string, streamed bool) *V3Answers {
@@ -50,7 +50,7 @@ func newV3Answers(v *View, ip string, streamed bool) *V3Answers {
 
 func (a *V3Answers) parts() *xds.V3Parts { return &a.View.Encoder.V3 }
 
-// source is where a proxy gets what a resource refers to.
+// source returns where a proxy gets the resources that a resource refers to.
 func (a *V3Answers) source(delay time.Duration) v3.Source {
 	if a.streamed {
 		return v3.Streamed
@@ -78,8 +78,8 @@ func (a *V3Answers) secretsOf(config *ir.Config) *xds.Set {
 	return xds.NewSet(xds.SecretType, all)
 }
 
-// encodeListeners: those with an open address are filled in anew each time, so
-// what they are encoded as goes with the set; the others are shared by all.
+// encodeListeners encodes listeners. Listeners with an open address are filled in anew each
+// time, so their encoded form is kept with the set. All proxies share the others.
 func (a *V3Answers) encodeListeners(ip string) *xds.Set {
 	if a.proxyless != nil {
 		return a.proxyless.listeners()
@@ -92,9 +92,9 @@ func (a *V3Answers) encodeListeners(ip string) *xds.Set {
 	return xds.NewSet(xds.ListenerType, all)
 }
 
-// listenerSet is the listeners of proxies of one address. There are as many as
-// proxies, and most polls need no more than the version: the rest is made again
-// when it changes.
+// listenerSet has the listeners of the proxies at one address. There may be as many sets as
+// proxies, and most polls need only the version, so the rest is made again when the version
+// changes.
 type listenerSet struct {
 	version string
 	last    cached.Brief[xds.Set]
@@ -120,7 +120,7 @@ func (a *V3Answers) AnswerListeners(ip string, names []string) (answer xds.Answe
 	return answer, err
 }
 
-// ListenersAt returns the listeners of a proxy of this address.
+// ListenersAt returns the listeners of a proxy at an address.
 func (a *V3Answers) ListenersAt(ip string) *xds.Set {
 	l, ip := a.listenerSet(ip)
 	return a.allOf(l, ip)
@@ -137,7 +137,7 @@ func (a *V3Answers) address(ip string) string {
 	return a.View.address(ip)
 }
 
-// listenerSet is that of an address, and which address it is encoded for.
+// listenerSet returns the set of an address, and the address that it is encoded for.
 func (a *V3Answers) listenerSet(ip string) (l *listenerSet, of string) {
 	of = a.address(ip)
 	l, ok := a.listeners.Get(of)
@@ -147,7 +147,7 @@ func (a *V3Answers) listenerSet(ip string) (l *listenerSet, of string) {
 	return l, of
 }
 
-// ClustersBeside are the clusters together with those that only the older
+// ClustersBeside returns the clusters of the view together with those that only the older
 // views have. All of them are encoded already.
 func (a *V3Answers) ClustersBeside(older []*View) *xds.Set {
 	if len(older) == 0 {
@@ -184,7 +184,8 @@ func (a *V3Answers) RoutesNamed(names []string) xds.Answer {
 // move from one view to the next. Proxies of one view mostly move alike.
 const maxMerged = 16
 
-// IsTableName knows the table of the HTTP proxy port; all others are ports.
+// IsTableName reports whether a name is that of a route table: a port, or the table of the
+// HTTP proxy port.
 func IsTableName(name string) bool {
 	_, err := strconv.ParseUint(name, 10, 16)
 	return err == nil || name == compile.ProxyTable

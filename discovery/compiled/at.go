@@ -2,8 +2,8 @@ package compiled
 
 import "github.com/pilot-api/pilot-api/discovery/xds"
 
-// At is a set, and the view that it is of. Of what the proxy does not want, or has
-// refused, it is at another one.
+// At is the set that a proxy has, and the view that the set is from. For names that the
+// proxy does not want, or nacked, it may have resources of another set.
 type At struct {
 	Set  *xds.Set
 	View *View

@@ -9,15 +9,15 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// difference is what the clusters of a view are beside those of another one,
-// which it does not keep in memory.
+// difference says how the clusters of a view differ from those of another view. It does not
+// keep the other view in memory.
 type difference struct {
 	from           weak.Pointer[View]
 	added, removed bool
 }
 
-// ClustersSince reports whether the view has clusters that an older one has not,
-// and the reverse. All proxies that come from the same view share the answer.
+// ClustersSince reports whether the view has clusters that an older view lacks (added), and
+// the reverse. All proxies that come from the same view share the result.
 func (v *View) ClustersSince(older *View) (added, removed bool) {
 	from := weak.Make(older)
 	if known := v.lastDifference.Load(); known != nil && known.from == from {
@@ -28,8 +28,7 @@ func (v *View) ClustersSince(older *View) (added, removed bool) {
 	return added, removed
 }
 
-// clustersBetween reports whether next has clusters that before has not, and the
-// reverse.
+// clustersBetween reports whether next has clusters that before lacks, and the reverse.
 func clustersBetween(before, next *ir.Config) (added, removed bool) {
 	walk(before, next, func(old, new *ir.Cluster) {
 		added = added || old == nil
@@ -38,7 +37,7 @@ func clustersBetween(before, next *ir.Config) (added, removed bool) {
 	return added, removed
 }
 
-// Withdrawn are the clusters of before that next has no more.
+// Withdrawn returns the clusters of before that next lacks.
 func Withdrawn(before, next *ir.Config) []*ir.Cluster {
 	var out []*ir.Cluster
 	walk(before, next, func(old, new *ir.Cluster) {
@@ -49,8 +48,8 @@ func Withdrawn(before, next *ir.Config) []*ir.Cluster {
 	return out
 }
 
-// walk visits the clusters of two configurations that are not the same value, by
-// name, in which both are sorted: nil stands for the one that is missing.
+// walk calls visit with each cluster, by name, that is not the same value in two
+// configurations. Both must be sorted by name. A cluster that one of them lacks is nil.
 func walk(before, next *ir.Config, visit func(old, new *ir.Cluster)) {
 	a, b := before.Clusters, next.Clusters
 	if len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] {
@@ -81,8 +80,8 @@ func walk(before, next *ir.Config, visit func(old, new *ir.Cluster)) {
 	}
 }
 
-// withdrawnSince are the clusters that only the older views have, by name and in
-// their newest form.
+// withdrawnSince returns the clusters that only the older views have, by name, each in its
+// newest form.
 func (v *View) withdrawnSince(older []*View) []*ir.Cluster {
 	named := map[string]*ir.Cluster{}
 	for _, o := range older {

@@ -11,14 +11,14 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// endpointSets finds the members of registry clusters: the same for every proxy,
-// unlike all else.
+// endpointSets finds the members of registry clusters. Unlike all other configuration,
+// these are the same for every proxy.
 type endpointSets struct {
 	mesh    *mesh.Snapshot
 	encoder *Encoder
 }
 
-// endpointSet is the members that one service key means, encoded once.
+// endpointSet has the members that one service key means, encoded once.
 type endpointSet struct {
 	key     string
 	members []ir.Endpoint
@@ -29,9 +29,9 @@ type endpointSet struct {
 	proxyless  cached.Lazy[xds.Resource]
 }
 
-// Of never fails: a key that means nothing has no members. What a key means is
-// attached to its service, and stays as long as that is the same; sets without
-// members are not kept, for anybody can think of any number of them.
+// Of returns the members of a key. It never fails: a key that means nothing has no members.
+// The result is attached to the service of the key, and is kept until that service changes.
+// Sets without members are not kept, because a client can invent any number of keys.
 func (e *endpointSets) Of(key string) *endpointSet {
 	_, serviceKey := envoy.ParseEndpointsName(key)
 	parsed := mesh.ParseServiceKey(serviceKey)
@@ -49,14 +49,14 @@ func (e *endpointSets) Of(key string) *endpointSet {
 	return kept.Of(service, key, func() *endpointSet { return s })
 }
 
-// MembersOf are the instances that a key means in a snapshot, in the order that it
+// MembersOf returns the instances that a key means in a snapshot, in the order that the key
 // names.
 func MembersOf(s *mesh.Snapshot, name string) []ir.Endpoint {
 	order, key := envoy.ParseEndpointsName(name)
 	return order.Arranged(compile.Members(s, key))
 }
 
-// Members are those that a key means.
+// Members returns the members of the set.
 func (e *endpointSets) Members(key string) []ir.Endpoint { return e.Of(key).members }
 
 func (s *endpointSet) V1() (xds.Answer, error) {
@@ -70,11 +70,11 @@ func (s *endpointSet) V1() (xds.Answer, error) {
 	return *a, nil
 }
 
-// V3 is nil for a set that Envoy would refuse; the proxy then keeps what it
-// has.
+// V3 returns the encoded set. It is nil if Envoy would refuse the set; the proxy then keeps
+// what it has.
 func (s *endpointSet) V3() *xds.Resource { return s.encoded(&s.v3Resource, v3.Endpoints) }
 
-// forProxyless is v3 for clients of gRPC.
+// forProxyless is V3 for clients of gRPC.
 func (s *endpointSet) forProxyless() *xds.Resource {
 	return s.encoded(&s.proxyless, v3.ProxylessEndpoints)
 }
@@ -90,7 +90,8 @@ func (s *endpointSet) encoded(as *cached.Lazy[xds.Resource], encode xds.Endpoint
 	return r
 }
 
-// EndpointKeys are the sets that a proxy with these clusters may ask for.
+// EndpointKeys returns the keys of the endpoint sets that a proxy with these clusters may
+// ask for.
 func EndpointKeys(clusters []*ir.Cluster) []string {
 	var keys []string
 	for _, c := range clusters {

@@ -7,9 +7,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Generation has the results of one snapshot that are the same for every proxy.
-// Results that differ between proxies belong to views. Each view entry advances from
-// one view to the next in its own time.
+// Generation has the results of one snapshot that are the same for every proxy. Results
+// that differ between proxies belong to views. Each view entry moves from one view to the
+// next on its own.
 type Generation struct {
 	encoder   *Encoder
 	Serial    int64 // counts generations of this process

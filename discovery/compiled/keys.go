@@ -9,7 +9,7 @@ import (
 )
 
 // maxScopes bounds the sets of secrets that a view keeps by scope. Proxies of one view are
-// of one namespace, but for namespaces that no object knows.
+// of one namespace, except that all namespaces without objects share a view.
 const maxScopes = 16
 
 // KeyScope is the set of Secrets whose private keys a connection may receive. The zero
@@ -60,8 +60,7 @@ func WithKeys(config *ir.Config) []*ir.Secret {
 	return slices.DeleteFunc(slices.Clone(config.Secrets), func(s *ir.Secret) bool { return s.Key.None() })
 }
 
-// WantsKeys reports whether a poll for secrets, by name or for all, is one for a private
-// key.
+// WantsKeys reports whether a poll for secrets, by name or for all, asks for a private key.
 func WantsKeys(config *ir.Config, names []string) bool {
 	return slices.ContainsFunc(WithKeys(config), func(s *ir.Secret) bool { return len(names) == 0 || slices.Contains(names, s.Name) })
 }

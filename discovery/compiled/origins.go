@@ -11,9 +11,9 @@ import (
 )
 
 // OriginsOf returns the objects behind a resource of the view, for a proxy at an address.
-// Of a route table it returns the objects of the virtual hosts that an older view, nil for
-// none, does not have, because the proxy acked the others there. If there are no such
-// virtual hosts, it returns the objects of all.
+// For a route table these are the objects of the virtual hosts that an older view (nil for
+// none) lacks, because the proxy acked the others there. If there are no such virtual
+// hosts, OriginsOf returns the objects of all.
 func (v *View) OriginsOf(typeURL, name, ip string, older *View) []diag.Ref {
 	var refs []diag.Ref
 	add := func(ref diag.Ref) {

@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// proxylessHosts is a view as programs have it that speak gRPC without a proxy: what they
-// may call by HTTP, each virtual host as a table of its own
+// proxylessHosts encodes a view for programs that speak gRPC without a proxy. They get only
+// what they can call by HTTP, and each virtual host is a table of its own
 // (docs/decisions/022-proxyless-grpc.md).
 type proxylessHosts struct {
 	targets []*xds.ProxylessHost
@@ -29,7 +29,7 @@ func encodeProxyless(v *View) *V3Answers {
 		}
 		for _, h := range t.VirtualHosts {
 			if slices.Contains(h.Domains, "*") {
-				continue // What nobody declared has no name.
+				continue // Undeclared hosts have no names.
 			}
 			of := a.parts().ProxylessHost(h, t.Name)
 			p.targets = append(p.targets, of)

@@ -8,7 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// registration is one port of a service in the list of all.
+// registration is one port of a service in the list of all services.
 type registration struct {
 	Key string `json:"service-key"`
 	v1.EndpointsResponse

@@ -10,21 +10,21 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Streamed is what the proxies of a view are to have on their streams at one
-// moment: what the view says, and the endpoints of its clusters, which change
-// without it. It is immutable, and shared by them.
+// Streamed is what the proxies of a view should have on their streams at one moment: the
+// resources of the view, and the endpoints of its clusters, which change without the view.
+// It is immutable. All proxies of the view share it.
 type Streamed struct {
 	*V3Answers
 	Endpoints *xds.Set
 	beside    map[string]*xds.Set // with those of clusters that are being withdrawn, by their names
-	Revision  int64               // from which on it is so
-	Until     atomic.Int64        // revision of what took its place, 0 while nothing did
+	Revision  int64               // revision from which it is in force
+	Until     atomic.Int64        // revision at which it was replaced, 0 until then
 
 	besideMu sync.Mutex
 }
 
-// Streamed returns what a view says now on streams. It is made when the first stream
-// asks, and kept up to date from then on (restream).
+// Streamed returns the present Streamed of the view. It is made when the first stream asks,
+// and then kept up to date (see Follow).
 func (v *View) Streamed(ip string) (*Streamed, error) {
 	return v.current(&v.onStreamsNow, func() (*V3Answers, error) { return v.EncodedStreamed(ip) })
 }
@@ -32,7 +32,7 @@ func (v *View) Streamed(ip string) (*Streamed, error) {
 // Proxyless is Streamed for clients of gRPC.
 func (v *View) Proxyless() (*Streamed, error) { return v.current(&v.toProxyless, v.EncodedProxyless) }
 
-// current is the value that encode makes.
+// current returns the present value; the first caller makes it with encode.
 func (v *View) current(at *atomic.Pointer[Streamed], encode func() (*V3Answers, error)) (*Streamed, error) {
 	if st := at.Load(); st != nil {
 		return st, nil
@@ -41,7 +41,7 @@ func (v *View) current(at *atomic.Pointer[Streamed], encode func() (*V3Answers, 
 	if err != nil {
 		return nil, err
 	}
-	// No generation begins meanwhile, so that none is missed.
+	// No generation begins while this is held, so none is missed.
 	v.Encoder.Advancing.RLock()
 	defer v.Encoder.Advancing.RUnlock()
 	v.streaming.Lock()
@@ -54,8 +54,8 @@ func (v *View) current(at *atomic.Pointer[Streamed], encode func() (*V3Answers, 
 	return st, nil
 }
 
-// Follow brings what streams are sent of the view to another generation, and reports
-// whether its endpoints have changed by that. The caller holds Encoder.Advancing.
+// Follow brings the streamed resources of the view to another generation, and reports
+// whether their endpoints changed. The caller holds Encoder.Advancing.
 func (v *View) Follow(services []mesh.ServiceChange, next *Generation) (changed bool) {
 	for _, at := range []*atomic.Pointer[Streamed]{&v.onStreamsNow, &v.toProxyless} {
 		st := at.Load()
@@ -71,8 +71,8 @@ func (v *View) Follow(services []mesh.ServiceChange, next *Generation) (changed 
 	return changed
 }
 
-// moved is what it is after services changed; itself when none of its own is among
-// them.
+// moved returns s after some services changed. It returns s itself if no endpoint of s is
+// of these services.
 func (st *Streamed) moved(services []mesh.ServiceChange, next *Generation) *Streamed {
 	st.besideMu.Lock()
 	defer st.besideMu.Unlock()
@@ -88,8 +88,8 @@ func (st *Streamed) moved(services []mesh.ServiceChange, next *Generation) *Stre
 	return out
 }
 
-// EndpointsBeside are the endpoints together with those of clusters that only the
-// older views have.
+// EndpointsBeside returns the endpoints together with those of clusters that only the older
+// views have.
 func (st *Streamed) EndpointsBeside(older []*View) *xds.Set {
 	beside := EndpointKeys(st.View.withdrawnSince(older))
 	if len(beside) == 0 {
@@ -115,7 +115,7 @@ func (st *Streamed) keepBeside(key string, s *xds.Set) {
 	}
 }
 
-// EndpointsIn are those of its clusters.
+// EndpointsIn returns the endpoints of the clusters of a view in a generation.
 func (a *V3Answers) EndpointsIn(g *Generation) *xds.Set {
 	if a.proxyless != nil {
 		return a.proxyless.endpoints(g)
@@ -123,8 +123,8 @@ func (a *V3Answers) EndpointsIn(g *Generation) *xds.Set {
 	return endpointsOf(g, EndpointKeys(a.View.Config.Clusters), nil)
 }
 
-// endpointsOf are the sets of keys. One that Envoy would refuse stays as it was before,
-// or is not there.
+// endpointsOf returns the endpoint sets of some keys. If Envoy would refuse a set, the set
+// of before stays, or is left out if there was none.
 func endpointsOf(g *Generation, keys []string, before *xds.Set) *xds.Set {
 	slices.Sort(keys)
 	all := make([]*xds.Resource, 0, len(keys))
@@ -155,8 +155,8 @@ func keyHost(c mesh.ServiceChange) string {
 	return c.Before.KeyHost()
 }
 
-// movedEndpoints is a set of endpoints after services changed; the set itself when none of its own is
-// among them.
+// movedEndpoints returns a set of endpoints after some services changed. It returns the set
+// itself if none of its endpoints is of these services.
 func movedEndpoints(s *xds.Set, services []mesh.ServiceChange, next *Generation) *xds.Set {
 	out := s
 	for _, c := range services {

@@ -15,7 +15,7 @@ import (
 // View is what all proxies with one mesh.View.Key should have. Each Envoy version
 // is encoded when the first proxy asks for it.
 type View struct {
-	// Not the generation: a view that stays must not keep all the rest of its
+	// The view does not keep its generation, which would keep the whole snapshot of that
 	// time in memory.
 	Encoder  *Encoder
 	Serial   int64  // of the generation it was compiled for
@@ -48,9 +48,9 @@ func NewView(g *Generation, key string, config *ir.Config) *View {
 	return &View{Encoder: g.encoder, Serial: g.Serial, Revision: g.Mesh.Revision, Key: key, Config: config}
 }
 
-// address is the one that listeners are encoded for: none where all of them are
-// the same for every proxy. It differs only beside workloads, whose addresses
-// the registry knows, so that invented ones take no memory.
+// address is the address that listeners are encoded for, or "" if all listeners are the
+// same for every proxy. Only proxies beside a workload have an address of their own. The
+// registry knows these addresses, so invented ones take no memory.
 func (v *View) address(ip string) string {
 	if slices.ContainsFunc(v.Config.Listeners, func(l *ir.Listener) bool { return l.IP == "" }) {
 		return ip
@@ -94,7 +94,7 @@ func (v *View) encode(answers *cached.Lazy[V3Answers], encode func(*View, string
 	return a, err
 }
 
-// Origins are the objects in the configuration, collected when somebody asks.
+// Origins returns the objects in the configuration. They are collected at the first call.
 func (v *View) Origins() map[diag.Ref]struct{} {
 	return *v.from.Get(func() *map[diag.Ref]struct{} {
 		all := map[diag.Ref]struct{}{}
@@ -132,12 +132,12 @@ func (v *View) Problems() diag.List {
 	return all
 }
 
-// HasTable reports whether the view has such a route table, or listeners.
+// HasTable reports whether the view has the route table, or listeners.
 func (v *View) HasTable(name string) bool {
 	return name == xds.ListenerType || slices.ContainsFunc(v.Config.RouteTables, func(t *ir.RouteTable) bool { return t.Name == name })
 }
 
-// TableNamed is nil where the view, nil for none, has no such table.
+// TableNamed returns nil if the view has no such table or is nil.
 func TableNamed(v *View, name string) *ir.RouteTable {
 	if v == nil {
 		return nil
