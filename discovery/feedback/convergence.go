@@ -10,51 +10,52 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxRollouts bounds the changes that are followed on their way. One more takes the
-// place of the oldest.
+// maxRollouts bounds the changes that are followed at a time. One more replaces the oldest.
 const maxRollouts = 64
 
-// Convergence follows changes on their way to the proxies that they concern: from the
-// acknowledged write until the last of these has accepted (docs/decisions/019-feedback.md).
-// Its lock may be taken under others, and none may be taken under it.
+// Convergence measures how long changes take to reach the proxies that they concern: from
+// the acknowledged write until the last of these proxies has accepted
+// (docs/decisions/019-feedback.md). Its lock may be taken while others are held. No lock
+// may be taken while it is held.
 type Convergence struct {
 	Took      *prometheus.HistogramVec // by transport
 	Abandoned *prometheus.CounterVec
 
 	mu       sync.Mutex
 	rollouts []*Rollout            // under way, oldest first
-	polling  map[*Awaited]struct{} // by polls
+	polling  map[*Awaited]struct{} // proxies that poll
 }
 
-// Rollout is the way of one publication's change to the proxies.
+// Rollout follows the change of one publication to the proxies.
 type Rollout struct {
 	revision int64
 	since    time.Time
-	sealed   bool // all that it concerns are known
+	sealed   bool // all proxies that it concerns are known
 	on       map[Transport]*transportProgress
 }
 
 // transportProgress is the progress of one rollout over one transport.
 type transportProgress struct {
-	left     int       // proxies that it has not reached
-	accepted time.Time // by the last one, zero by none
+	left     int       // proxies that it has not reached yet
+	accepted time.Time // when the last proxy accepted it, zero if none did
 }
 
-// Awaited are the changes that a stream, or a proxy that polls, has still to accept.
+// Awaited has the changes that a stream, or a proxy that polls, has yet to accept.
 type Awaited struct {
 	Pending  atomic.Bool
 	Over     Transport
-	Silent   func() bool // reports whether a proxy that polls has stopped; nil for a stream
-	rollouts []*Rollout  // guarded by the lock of convergence, as is
-	gone     bool        // that it accepts nothing any more
+	Silent   func() bool // reports whether a proxy that polls has stopped polling; nil for a stream
+	rollouts []*Rollout  // guarded by the lock of Convergence
+	gone     bool        // accepts nothing any more; guarded by the same lock
 }
 
-// Begin follows a change. Nothing counts before seal.
+// Begin starts to follow a change. Nothing counts before Seal.
 func (c *Convergence) Begin(revision int64, since time.Time) *Rollout {
 	return &Rollout{revision: revision, since: since, on: map[Transport]*transportProgress{}}
 }
 
-// Concern has proxies wait for a change. It must be called before it can be sent to them.
+// Concern makes a change wait for some proxies. Call it before the change can be sent to
+// them.
 func (c *Convergence) Concern(ro *Rollout, all []*Awaited) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +76,7 @@ func (c *Convergence) Concern(ro *Rollout, all []*Awaited) {
 	}
 }
 
-// pollsLocked has Dismiss look at a proxy that polls.
+// pollsLocked makes Dismiss look at a proxy that polls.
 func (c *Convergence) pollsLocked(a *Awaited) {
 	if c.polling == nil {
 		c.polling = map[*Awaited]struct{}{}
@@ -83,7 +84,7 @@ func (c *Convergence) pollsLocked(a *Awaited) {
 	c.polling[a] = struct{}{}
 }
 
-// Seal says that all proxies of a change are known.
+// Seal records that all proxies of a change are known.
 func (c *Convergence) Seal(ro *Rollout) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,14 +107,15 @@ func (c *Convergence) abandonLocked(ro *Rollout) {
 	ro.on = nil
 }
 
-// Accept notes that all changes up to a revision have been accepted.
+// Accept records that a proxy has accepted all changes up to a revision.
 func (c *Convergence) Accept(a *Awaited, revision int64) { c.release(a, revision, time.Now()) }
 
-// Leave ends the waiting for changes up to a revision: the proxy went away, or refuses
-// them.
+// Leave stops waiting for a proxy with changes up to a revision, because the proxy left or
+// refuses them.
 func (c *Convergence) Leave(a *Awaited, revision int64) { c.release(a, revision, time.Time{}) }
 
-// Depart is Leave for all changes, when a stream has ended. No change waits for it after.
+// Depart is Leave for all changes of a stream that has ended. No later change waits for the
+// stream.
 func (c *Convergence) Depart(a *Awaited) {
 	c.mu.Lock()
 	a.gone = true
@@ -142,7 +144,8 @@ func (c *Convergence) release(a *Awaited, revision int64, accepted time.Time) {
 	a.Pending.Store(len(a.rollouts) > 0)
 }
 
-// endLocked counts what has arrived, and reports whether a change has everywhere.
+// endLocked counts a change over each transport where it has arrived, and reports whether
+// it has arrived over all of them.
 func (c *Convergence) endLocked(ro *Rollout) bool {
 	if !ro.sealed {
 		return false
@@ -159,10 +162,10 @@ func (c *Convergence) endLocked(ro *Rollout) bool {
 	return len(ro.on) == 0
 }
 
-// everything is a revision that none is above.
+// everything is the highest revision.
 const everything = math.MaxInt64
 
-// Poll notes over which transport a proxy that polls takes its next changes.
+// Poll records the transport over which a polling proxy gets its next changes.
 func (c *Convergence) Poll(a *Awaited, over Transport) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,8 +174,8 @@ func (c *Convergence) Poll(a *Awaited, over Transport) {
 	}
 }
 
-// Dismiss ends the waiting for proxies that fell silent. It looks only at those that have
-// a change to take.
+// Dismiss stops waiting for proxies that fell silent. It looks only at proxies that have
+// yet to accept a change.
 func (c *Convergence) Dismiss() {
 	c.mu.Lock()
 	var all []*Awaited

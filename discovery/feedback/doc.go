@@ -1,8 +1,8 @@
-// Package feedback puts together what proxies acknowledge, fetch and refuse. In come the
-// ProxySyncState of each proxy and the problems of a publication; out come the status of
-// each object (ObjectStatuses), the status of each proxy, how long changes take to reach
-// the proxies (Convergence), and problems for a report (Tally). It finds no proxies
-// itself and locks none (docs/decisions/019-feedback.md).
+// Package feedback combines what proxies acknowledge, fetch and refuse. In come the
+// ProxySyncState of each proxy and the problems of a publication. Out come the status of
+// each object (ObjectStatuses), the status of each proxy, the time that changes take to
+// reach the proxies (Convergence), and problems for a report (Tally). The package finds no
+// proxies itself and locks none (docs/decisions/019-feedback.md).
 //
 // Read in this order: status.go (the words), syncstate.go, objectstatus.go,
 // workloads.go, presence.go, convergence.go, problems.go, withheldkeys.go.

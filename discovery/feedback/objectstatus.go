@@ -11,12 +11,13 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// ObjectStatuses is the status of all objects with the proxies that are connected to this
+// ObjectStatuses has the status of all objects at the proxies that are connected to this
 // replica, at one moment (docs/decisions/019-feedback.md).
 type ObjectStatuses struct {
-	// Revision of the published configuration, 0 before there is one.
+	// Revision is that of the published configuration, 0 before there is one.
 	Revision int64
-	// Objects that it was compiled from, in no order. The slice is shared.
+	// Objects are those that the configuration was compiled from, in no order. The slice is
+	// shared.
 	Objects []*schema.Object
 	// Returning are how many proxies of before are awaited of which it is not known yet
 	// which objects concern them.
@@ -35,8 +36,9 @@ type ObjectStatuses struct {
 
 // ObjectStatus is the status of one object.
 type ObjectStatus struct {
-	// Proxies that are connected and have the object in their configuration, or should
-	// have, and those of them that run its revision and refuse nothing of it.
+	// Proxies counts the connected proxies that have the object in their configuration, or
+	// should have. Running counts those of them that run its revision and refuse nothing of
+	// it.
 	Proxies, Running int
 	// Fetched are those over v1 that have fetched its revision. Whether they run it cannot
 	// be known, and so they are not among Running.
@@ -46,7 +48,7 @@ type ObjectStatus struct {
 	Away int
 	// Refusals by proxies of what follows from the object, by node. The slice is shared.
 	Refusals []Refusal
-	// Problems that the published configuration has with it. The slice is shared.
+	// Problems are those of the object in the published configuration. The slice is shared.
 	Problems diag.List
 }
 
@@ -58,8 +60,8 @@ type viewTransition struct {
 	away     bool // it is not connected, and awaited
 }
 
-// eachObject visits the objects in either view: the proxy may still run those that are
-// only in the old one.
+// eachObject visits the objects in either view. The proxy may still run objects that are
+// only in the old view.
 func (c viewTransition) eachObject(visit func(diag.Ref)) {
 	to := c.to.Origins()
 	for ref := range to {
@@ -83,7 +85,7 @@ type viewGroup struct {
 	refusing  map[diag.Ref][]int64 // nil for most
 }
 
-// add takes in the revision that one proxy runs, and the objects of which it refuses
+// add adds one proxy: the revision that it runs, and the objects of which it refuses
 // something.
 func (c *viewGroup) add(revision int64, refuses []diag.Ref) {
 	c.revisions = append(c.revisions, revision)
@@ -95,7 +97,8 @@ func (c *viewGroup) add(revision int64, refuses []diag.Ref) {
 	}
 }
 
-// running returns how many run an object of a revision or a later one, and all of it.
+// running returns how many proxies run an object at a revision or a later one, and refuse
+// nothing of it.
 func (c *viewGroup) running(ref diag.Ref, revision int64) int {
 	behind, _ := slices.BinarySearch(c.revisions, revision)
 	running := len(c.revisions) - behind
@@ -121,7 +124,7 @@ func NewObjectStatuses(published *mesh.Snapshot, at Workloads, problems diag.Lis
 	return out
 }
 
-// configured notes what is published, nil for nothing.
+// configured sets the published configuration; nil means that nothing is published.
 func (out *ObjectStatuses) configured(published *mesh.Snapshot, before *ObjectStatuses) {
 	if published == nil {
 		return
@@ -135,7 +138,7 @@ func (out *ObjectStatuses) configured(published *mesh.Snapshot, before *ObjectSt
 // groupProxies groups the proxies by the views that they have and should have.
 func (out *ObjectStatuses) groupProxies(eachProxy func(func(ProxySyncState), SyncVisitor), before *ObjectStatuses) {
 	out.groups, out.groupOf = before.empty()
-	var refuses []diag.Ref // the one that is visited next
+	var refuses []diag.Ref // the group that is visited next
 	eachProxy(func(one ProxySyncState) {
 		i := out.groupFor(one)
 		out.groups[i].add(one.Revision, refuses)
@@ -218,8 +221,9 @@ func (s *ObjectStatuses) empty() ([]viewGroup, map[viewTransition]int) {
 	return crews, places
 }
 
-// dropEmptyGroups drops the groups without proxies, and returns the groups that each
-// object affects. affected says so for the first known groups; the others are looked at.
+// dropEmptyGroups drops the groups without proxies, and returns the groups that each object
+// affects. affected has this result for the first known groups; the other groups are looked
+// at.
 func (out *ObjectStatuses) dropEmptyGroups(concern map[diag.Ref][]int, known int) map[diag.Ref][]int {
 	gone := func(c viewGroup) bool { return len(c.revisions) == 0 }
 	if len(out.groups) == known && !slices.ContainsFunc(out.groups, gone) {
@@ -254,7 +258,7 @@ func (out *ObjectStatuses) dropEmptyGroups(concern map[diag.Ref][]int, known int
 	return next
 }
 
-// Of returns the status of an object of a revision.
+// Of returns the status of an object at a revision.
 func (s *ObjectStatuses) Of(ref diag.Ref, revision int64) ObjectStatus {
 	out := ObjectStatus{Problems: problemsOf(s.problems, ref), Refusals: s.refusals[ref]}
 	for _, i := range s.groupsOf(ref) {

@@ -9,21 +9,22 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// NewRefusalProblem returns a problem of the whole configuration, of no single object.
+// NewRefusalProblem returns a problem of the configuration as a whole, which belongs to no
+// object.
 func NewRefusalProblem(code diag.Code, message string) diag.Problem {
 	return diag.Problem{Severity: diag.Error, Reason: diag.NotHonoured, Code: code, Message: message}
 }
 
-// Tally is the problems of all parts of the configuration. Many views have the same
-// problem; a Tally has it once. It follows every change, so that a report or a count of
-// the problems does not go through all views.
+// Tally has the problems of all parts of the configuration. It keeps a problem that many
+// views have only once. It is updated with every change, so a report or a count of the
+// problems need not visit all views.
 type Tally struct {
 	parts  map[string]diag.List
 	times  map[diag.Problem]int
 	sorted diag.List // nil after a change
 }
 
-// Put sets what a part has, in place of what it had.
+// Put replaces the problems of a part.
 func (t *Tally) Put(part string, problems diag.List) {
 	before := t.parts[part]
 	if SameList(before, problems) {
@@ -49,8 +50,8 @@ func (t *Tally) Put(part string, problems diag.List) {
 	}
 }
 
-// differing is what is left of two lists without what both begin and end with:
-// of lists by object, a change of one object concerns little else.
+// differing returns two lists without their common beginning and end. In lists that are
+// sorted by object, a change of one object leaves little else.
 func differing(a, b diag.List) (diag.List, diag.List) {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -61,12 +62,14 @@ func differing(a, b diag.List) (diag.List, diag.List) {
 	return a, b
 }
 
-// SameList looks at the problems only where the lists are not one.
+// SameList reports whether two lists have the same problems. It compares problems only if
+// the lists are not the same slice.
 func SameList(a, b diag.List) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// Unplaced is the problem without a position: generated configuration has none.
+// Unplaced returns the problem without its position, because generated configuration has
+// none.
 func Unplaced(p diag.Problem) diag.Problem {
 	p.Position = nil
 	return p
@@ -74,7 +77,7 @@ func Unplaced(p diag.Problem) diag.Problem {
 
 func (t *Tally) Len() int { return len(t.times) }
 
-// List is all of them by object. It is shared.
+// List returns all problems, sorted by object. The list is shared.
 func (t *Tally) List() diag.List {
 	if t.sorted == nil {
 		t.sorted = make(diag.List, 0, len(t.times))
@@ -86,12 +89,13 @@ func (t *Tally) List() diag.List {
 	return t.sorted
 }
 
-// MaxProblems bounds the problems that are listed of a configuration, beside the bound that
-// each view has for each object. Nobody reads as much, and an answer of it has some megabytes.
+// MaxProblems bounds the problems that a report of the configuration lists, in addition to
+// the bound for each object of a view. It is more than anybody reads, and makes an answer
+// of some megabytes.
 const MaxProblems = 10_000
 
-// Readable is two lists, of which the first is sorted, in one, and no more of
-// them than there is a bound for.
+// Readable merges two lists into one, which has at most MaxProblems problems. The first
+// list must be sorted.
 func Readable(sorted, more diag.List) diag.List {
 	out := slices.Clone(sorted)
 	if len(more) > 0 {
@@ -119,7 +123,7 @@ func compareRefs(a, b diag.Ref) int {
 	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// problemsOf are those of one object among sorted ones: a part of that list.
+// problemsOf returns the part of a sorted list with the problems of one object.
 func problemsOf(sorted diag.List, ref diag.Ref) diag.List {
 	from, _ := slices.BinarySearchFunc(sorted, ref, func(p diag.Problem, ref diag.Ref) int { return compareRefs(p.Object, ref) })
 	to := from

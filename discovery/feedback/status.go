@@ -11,7 +11,7 @@ import (
 // Transport is how a proxy gets its configuration.
 type Transport string
 
-// Transports, the names that a bootstrap has for them (envoy.APIs).
+// The transports have the names that bootstraps use (envoy.APIs).
 const (
 	OverDelta Transport = "delta"
 	OverADS   Transport = "ads"
@@ -20,26 +20,26 @@ const (
 	OverV1    Transport = "v1"
 )
 
-// SyncState is where a proxy stands with one type (docs/decisions/019-feedback.md).
+// SyncState is the state of a proxy for one type (docs/decisions/019-feedback.md).
 type SyncState string
 
 const (
-	Synced   SyncState = "SYNCED"   // acknowledged, nothing newer is due
-	Sent     SyncState = "SENT"     // on its way
-	Stale    SyncState = "STALE"    // something newer is due and was not sent yet
+	Synced   SyncState = "SYNCED"   // acknowledged, and nothing newer is pending
+	Sent     SyncState = "SENT"     // sent, and not answered yet
+	Stale    SyncState = "STALE"    // something newer is pending
 	Rejected SyncState = "REJECTED" // refused
-	Fetched  SyncState = "FETCHED"  // asked for; whether it was taken cannot be known
+	Fetched  SyncState = "FETCHED"  // fetched; whether the proxy accepted it cannot be known
 )
 
-// TypeStatus is one type of one proxy.
+// TypeStatus is the status of one type of one proxy.
 type TypeStatus struct {
 	State   SyncState `json:"state"`
 	Version string    `json:"version,omitempty"` // last acknowledged, or fetched
 	Error   string    `json:"error,omitempty"`   // the proxy's words
 }
 
-// ProxyStatus is what this replica knows of a proxy that is connected to it, or
-// polled it lately.
+// ProxyStatus is what this replica knows of a proxy that is connected to it, or polled it
+// recently.
 type ProxyStatus struct {
 	Node           string    `json:"node"`
 	Role           mesh.Role `json:"role"`
@@ -60,23 +60,24 @@ type ProxyStatus struct {
 	Types   map[string]TypeStatus `json:"types"` // by clusters, listeners, routes, endpoints, secrets
 }
 
-// Note takes in the state of a type; of several route tables the worst one's.
+// Note adds the state of a type. Of several route tables, the worst state counts.
 func (p *ProxyStatus) Note(name string, s TypeStatus) {
 	if Worse(p.Types[name].State, s.State) == s.State {
 		p.Types[name] = s
 	}
 }
 
-// Refusal is one proxy's.
+// Refusal is what one proxy refuses.
 type Refusal struct {
 	Node  string `json:"node"`
 	Type  string `json:"type"` // as in ProxyStatus
 	Words string `json:"words"`
-	// Withheld: the proxy does not refuse it, it is not sent it.
+	// Withheld means that the server does not send the resource. The proxy has not refused
+	// it.
 	Withheld bool `json:"withheld,omitempty"`
 }
 
-// String is the refusal in one line.
+// String returns the refusal as one line.
 func (r Refusal) String() string {
 	verb := "refuses its"
 	if r.Withheld {
@@ -87,7 +88,7 @@ func (r Refusal) String() string {
 
 func (r Refusal) OneLine() string { return strings.Join(strings.Fields(r.Words), " ") }
 
-// badness of states; what is not there is none.
+// badness ranks the states; a missing state is 0.
 var badness = map[SyncState]int{Fetched: 1, Synced: 2, Sent: 3, Stale: 4, Rejected: 5}
 
 func Worse(a, b SyncState) SyncState {
@@ -97,7 +98,7 @@ func Worse(a, b SyncState) SyncState {
 	return a
 }
 
-// OrSent returns the state of a proxy, Sent for one that has not asked for anything yet.
+// OrSent returns the state of a proxy, or Sent if it has not asked for anything yet.
 func OrSent(state SyncState) SyncState {
 	if state == "" {
 		return Sent

@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// ProxySyncState is how far one stream, or one proxy that polls, has got at one moment.
+// ProxySyncState is the progress of one stream, or of one polling proxy, at one moment.
 type ProxySyncState struct {
 	Transport Transport
 	State     SyncState      // the worst of its types
@@ -19,13 +19,14 @@ type ProxySyncState struct {
 	Away      bool           // it was lost a short while ago, and is awaited
 }
 
-// SyncVisitor visits what is known beside it; either may be nil.
+// SyncVisitor receives details that a ProxySyncState does not have. Either function may be
+// nil.
 type SyncVisitor struct {
 	Refusal func(diag.Ref, Refusal)
-	State   func(name string, s TypeStatus) // of a type, which may be several times
+	State   func(name string, s TypeStatus) // called with each state of a type; a type may have several
 }
 
-// Note takes in the state of a type.
+// Note adds the state of a type.
 func (s *ProxySyncState) Note(r SyncVisitor, name string, t TypeStatus) {
 	s.State = Worse(s.State, t.State)
 	if r.State != nil {
@@ -72,7 +73,7 @@ func (s *ProxySyncState) Concerns(of Subjects) bool {
 
 func withheldWords(s *ir.Secret) string { return s.Name + ": " + ErrWithheld.Error() }
 
-// NoteWithheld takes in the state of secrets that are not sent.
+// NoteWithheld adds the state of secrets that are not sent.
 func (s *ProxySyncState) NoteWithheld(r SyncVisitor, withheld []*ir.Secret) {
 	if len(withheld) > 0 {
 		s.Note(r, xds.NameOf(xds.SecretType), TypeStatus{State: Rejected, Error: withheldWords(withheld[0])})

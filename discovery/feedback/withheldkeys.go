@@ -14,7 +14,8 @@ import (
 // listener that waits for a certificate then serves nobody, and a cluster reaches
 // nobody. The proxy's status and the objects behind its secrets say why.
 
-// ErrWithheld answers a poll for a private key over a connection that proves nothing.
+// ErrWithheld is the answer to a poll for a private key over a connection that proves
+// nothing.
 var ErrWithheld = errors.New("private keys are sent only over the server's own socket, which the user who runs the server may open " +
 	"('istioctl bootstrap' as that user, on the server's machine, writes it down), or over a stream whose proxy shows a certificate (--grpc-client-ca) " +
 	"for the Secret's namespace or the root namespace, or one without a SPIFFE ID")
