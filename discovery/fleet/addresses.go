@@ -4,13 +4,14 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// changedAddresses are those at which there are other instances than before, as
-// far as a proxy beside them can tell.
+// changedAddresses returns the addresses at which a proxy would notice that the instances
+// have changed.
 func changedAddresses(before, next *mesh.Snapshot) map[string]bool {
 	found := map[string]bool{}
 	for _, c := range next.ServicesSince(before) {
 		if c.Before != nil && c.After != nil && mesh.CompareServices(c.Before, c.After) != 0 {
-			// It comes in another turn among the services of its host, and so in keys.
+			// The service has another position among those of its host, which is part of
+			// keys.
 			differingAddresses(own(c.Before), nil, found)
 			differingAddresses(nil, own(c.After), found)
 			continue
@@ -20,7 +21,7 @@ func changedAddresses(before, next *mesh.Snapshot) map[string]bool {
 	return found
 }
 
-// own are the instances that proxies may be beside.
+// own returns the instances that a proxy may be beside.
 func own(s *mesh.Service) []*mesh.Instance {
 	if s == nil || s.External {
 		return nil
@@ -28,8 +29,8 @@ func own(s *mesh.Service) []*mesh.Instance {
 	return s.Instances
 }
 
-// differingAddresses are those of all instances between what both lists begin
-// and end with.
+// differingAddresses returns the addresses of all instances between the common beginning
+// and the common end of two lists.
 func differingAddresses(a, b []*mesh.Instance, found map[string]bool) {
 	for len(a) > 0 && len(b) > 0 && sameInstance(a[0], b[0]) {
 		a, b = a[1:], b[1:]
@@ -44,8 +45,8 @@ func differingAddresses(a, b []*mesh.Instance, found map[string]bool) {
 	}
 }
 
-// sameInstance compares what mesh.View is made of, of instances of one
-// service.
+// sameInstance reports whether two instances of one service are equal in everything that
+// mesh.View depends on.
 func sameInstance(a, b *mesh.Instance) bool {
 	return a == b || a.Address == b.Address && a.EndpointPort == b.EndpointPort && a.Port.Name == b.Port.Name &&
 		a.Zone == b.Zone && a.Labels.Equal(b.Labels)

@@ -8,7 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// KindV1 is all that a proxy states but its workload.
+// KindV1 is everything that a proxy states, except its workload.
 type KindV1 struct {
 	role   mesh.Role
 	home   home
@@ -17,7 +17,7 @@ type KindV1 struct {
 
 func KindOf(c *Client) KindV1 { return KindV1{c.Proxy.Role, homeOf(c.Proxy), c.Node.Labels} }
 
-// AsksV1 notes that a proxy of an entry does.
+// AsksV1 records that a proxy of an entry uses the v1 API.
 func (f *Fleet) AsksV1(entry *ViewEntry) {
 	now := max(1, int64(f.age()))
 	entry.usesV1.Store(true)
@@ -25,13 +25,13 @@ func (f *Fleet) AsksV1(entry *ViewEntry) {
 	f.askedV1.Store(now)
 }
 
-// AskV1 is a proxy for each view in which one has asked in v1 in the last ProxyIdle; the
-// one whose view was last asked for comes first.
+// AskV1 returns one proxy for each view that a proxy used over v1 in the last ProxyIdle.
+// The view that was used last comes first.
 func (f *Fleet) AskV1() []*Client {
 	oldest := int64(f.age() - f.opts.ProxyIdle)
 	asksSince := func(at int64) bool { return at != 0 && at >= oldest }
 	if !asksSince(f.askedV1.Load()) {
-		return nil // Mostly; no entry needs to be looked at for it.
+		return nil // In most meshes nobody uses v1, and no entry needs to be looked at.
 	}
 	asked := map[*Client]int64{}
 	f.mu.RLock()

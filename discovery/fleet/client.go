@@ -11,14 +11,14 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Client is what is known about one proxy, as long as it asks.
+// Client is what is known about one proxy while it sends requests.
 type Client struct {
-	Node  mesh.Node // without an id for the default client
+	Node  mesh.Node // the default client has no id
 	Proxy mesh.Proxy
-	seen  atomic.Int64 // a time.Duration, as Publisher.age gives it
-	left  atomic.Int64 // when its last stream ended, before all time without one
+	seen  atomic.Int64 // when it last sent a request, as Publisher.age gives it
+	left  atomic.Int64 // when its last stream ended, before all time if it never had one
 	place atomic.Pointer[place]
-	gone  atomic.Bool // known no more
+	gone  atomic.Bool // the proxy is no longer known
 
 	Transition poll.Transition
 	streams    []*stream.Stream // guarded by the fleet's lock
@@ -35,16 +35,16 @@ type Client struct {
 // place is where a proxy finds its view. It is replaced, never changed.
 type place struct {
 	entry *ViewEntry
-	// last is the last good view of a proxy that came to the entry from another
-	// one; nil once the entry has one that is good for it.
+	// last is the last good view of a proxy that came to the entry from another one. It is
+	// nil once the entry has a view that is good for the proxy.
 	last  *compiled.View
-	since int64 // serial of the generation that brought the proxy here
-	// revision of that one.
+	since int64 // serial of the generation that moved the proxy here
+	// revision of that generation
 	revision int64
 }
 
-// keptSince is the revision since which the proxy gets an older view than it
-// should be, 0 when it is not.
+// keptSince is the revision since which the proxy has kept an older view than it should
+// have, 0 if it has the right one.
 func (c *Client) keptSince() int64 {
 	at := c.place.Load()
 	if at.last != nil {
@@ -53,17 +53,17 @@ func (c *Client) keptSince() int64 {
 	return at.entry.keptSince.Load()
 }
 
-// ClientState is a client and the view that it should have at one moment.
+// ClientState has a client and the view that it should have at one moment.
 type ClientState struct {
 	*Client
 	*ViewEntry
-	View  *compiled.View // nil when there is none yet
-	Order int64          // of what comes later is higher
+	View  *compiled.View // nil if there is none yet
+	Order int64          // a later state has a higher order
 }
 
-// State returns what the proxy should have now. A publication moves the proxy before it
-// changes views, so what was read of a place that still is the proxy's is its
-// own.
+// State returns what the proxy should have now. A publication first moves the proxy to its
+// new place and then changes views. So if the proxy still has its place after the reads,
+// what was read belongs together.
 func (c *Client) State() *ClientState {
 	at, v := c.placeNow()
 	p := &ClientState{Client: c, ViewEntry: at.entry, View: v, Order: at.since}
@@ -73,7 +73,7 @@ func (c *Client) State() *ClientState {
 	return p
 }
 
-// View returns the view that the proxy should have now, nil if there is none yet.
+// View returns the view that the proxy should have now, or nil if there is none yet.
 func (c *Client) View() *compiled.View {
 	_, v := c.placeNow()
 	return v
@@ -92,7 +92,7 @@ func (c *Client) placeNow() (*place, *compiled.View) {
 	}
 }
 
-// ViewIn is the proxy's view in a snapshot.
+// ViewIn returns the view of the proxy in a snapshot.
 func (c *Client) ViewIn(s *mesh.Snapshot) mesh.View {
 	v := s.View(c.Proxy)
 	if c.Node.ID == "" {
@@ -101,22 +101,22 @@ func (c *Client) ViewIn(s *mesh.Snapshot) mesh.View {
 	return v
 }
 
-// newDefaultClient makes a sidecar with nothing of its own. It has a view from the
-// first generation on, so that problems are known before any proxy asks, and
-// what is the same for all is encoded ahead.
+// newDefaultClient returns a sidecar without instances. It has a view from the first
+// generation on. So problems are known before any proxy sends a request, and everything
+// that all proxies share is encoded in advance.
 func newDefaultClient(domain string) *Client {
 	return &Client{Proxy: mesh.Proxy{Role: mesh.Sidecar, IP: "192.0.2.1", Domain: "default.svc." + domain}}
 }
 
-// mostUnproved bounds the proxies of one address that count because they said that they
-// have a version, which may be invented.
+// mostUnproved bounds the proxies of one address that count only because their first poll
+// had a version. A client may have invented the version.
 const mostUnproved = 64
 
-// isProved reports whether somebody that polls counts as a proxy. One beside a workload of
-// the registry does. Anybody else must come back: with the version it was answered, or in
-// v1, which has none, for what it was answered before. One that has a version at its first
-// poll may have it from another replica, and so counts while there are few of the same
-// address, which unproved counts.
+// isProved reports whether a poller counts as a proxy. A poller beside a workload of the
+// registry does. Any other must come back: with the version that it was answered with, or
+// in v1, which has no versions, with a request for what it was answered before. A first
+// poll with a version may come from a proxy of another replica, so it counts too, while
+// there are few such proxies at the address (unproved counts them).
 func (c *Client) isProved(unproved map[string]int) bool {
 	h := &c.Transition
 	if c.Transition.CameBack() || c.Fetched.CameBack() || !c.place.Load().entry.unknown {
@@ -133,19 +133,19 @@ func (c *Client) isProved(unproved map[string]int) bool {
 	return unproved[address] <= mostUnproved
 }
 
-// ID is that of the proxy's node.
+// ID returns the id of the proxy's node.
 func (c *Client) ID() string { return c.Node.ID }
 
-// Address is where the proxy says that it is.
+// Address returns the address that the proxy states.
 func (c *Client) Address() string { return c.Proxy.IP }
 
-// IsGone reports whether the proxy is not known any more.
+// IsGone reports whether the proxy is no longer known.
 func (c *Client) IsGone() bool { return c.gone.Load() }
 
-// Entry is that of the view which the proxy should have in the end.
+// Entry returns the entry of the view that the proxy should have in the end.
 func (c *Client) Entry() *ViewEntry { return c.place.Load().entry }
 
-// Touch notes that the proxy asks, at an age of the fleet.
+// Touch records that the proxy sent a request, at an age of the fleet.
 func (s *ClientState) Touch(now time.Duration) {
 	s.Client.seen.Store(int64(now))
 	s.ViewEntry.seen.Store(int64(now))

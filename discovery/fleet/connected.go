@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/stream"
 )
 
-// Connect and Disconnect note the streams of proxies. A proxy on a stream is not
-// forgotten for its silence.
+// Connect and Disconnect record the streams of proxies. A proxy on a stream is not
+// forgotten, however silent it is.
 func (f *Fleet) Connect(c *Client, st *stream.Stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -27,8 +27,9 @@ func (f *Fleet) Connect(c *Client, st *stream.Stream) {
 	}
 }
 
-// tooMany is the oldest stream of the kind of a new one where there are as many as may
-// be; -1 where there is room. A program and the Envoy beside it may have one node.
+// tooMany returns the index of the oldest stream of the same kind as a new one if there are
+// as many as allowed, and -1 if there is room. A program and the Envoy beside it may have
+// one node.
 func (c *Client) tooMany(st *stream.Stream) int {
 	ofKind := func(other *stream.Stream) bool { return other.IsProxyless() == st.IsProxyless() }
 	most, n := stream.MaxStreamsOfProxy, 0
@@ -77,7 +78,7 @@ func (f *Fleet) ViewsInForce() map[*compiled.View]bool {
 	return views
 }
 
-// StreamedFrom returns the entries of some views whose proxies are on streams.
+// StreamedFrom returns the entries of some views that have proxies on streams.
 func (f *Fleet) StreamedFrom(views map[*compiled.View]bool) (all []*ViewEntry) {
 	if len(views) == 0 {
 		return nil
@@ -92,7 +93,7 @@ func (f *Fleet) StreamedFrom(views map[*compiled.View]bool) (all []*ViewEntry) {
 	return all
 }
 
-// Wake has the streams of proxies that should have some views look again.
+// Wake wakes the streams of the proxies that should have one of some views.
 func (f *Fleet) Wake(views map[*compiled.View]bool) {
 	if len(views) == 0 {
 		return
@@ -124,21 +125,21 @@ func (e *ViewEntry) awakeLocked() {
 	}
 }
 
-// awake must be called under the fleet's lock.
+// The caller of awake holds the fleet's lock.
 func (c *Client) awake() {
 	for _, st := range c.streams {
 		st.Awake()
 	}
 }
 
-// Awaiting returns the streams and the polling proxies of an entry that a change waits
-// for: streams that have once settled, and if byPolls, proxies that polled lately.
+// Awaiting returns the proxies of an entry that a change waits for: streams that have
+// settled at least once and, if byPolls is set, proxies that polled recently.
 func (f *Fleet) Awaiting(entry *ViewEntry, byPolls bool) (streams []*feedback.Awaited, polling []*Client) {
 	var perhaps []*Client
 	f.mu.RLock()
 	for c := range entry.members {
 		if c.place.Load().last != nil {
-			continue // It is sent what was before.
+			continue // The proxy is sent the view of before.
 		}
 		for _, st := range c.streams {
 			if st.HasSettled() {

@@ -7,7 +7,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// withheldByPolls are the secrets of a view that a proxy which polls is not sent.
+// withheldByPolls returns the secrets of a view that a polling proxy is not sent.
 func (c *Client) withheldByPolls(v *compiled.View) []*ir.Secret {
 	if v == nil || !c.denied.Load() {
 		return nil
@@ -15,14 +15,14 @@ func (c *Client) withheldByPolls(v *compiled.View) []*ir.Secret {
 	return compiled.WithKeys(v.Config)
 }
 
-// NoteDenied takes down whether a proxy that polls was denied private keys.
+// NoteDenied records whether a polling proxy was denied private keys.
 func (f *Fleet) NoteDenied(c *Client, denied bool) {
 	if c.denied.Swap(denied) != denied {
 		f.NoteRefusing(c)
 	}
 }
 
-// eachDenialOf visits the objects that need a secret which a proxy on no stream is not
+// eachDenialOf visits the objects that need a secret which a proxy without a stream is not
 // sent.
 func (f *Fleet) eachDenialOf(c *Client, visit func(diag.Ref, feedback.Refusal)) {
 	if !c.denied.Load() || len(f.streamsOf(c)) > 0 {

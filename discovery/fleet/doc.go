@@ -1,8 +1,8 @@
-// Package fleet knows the proxies. It finds the one that asks, the entry in which the
-// views of its mesh.View.Key follow each other, and whom a change of the registry gives
-// another view; everybody else is not looked at. In come nodes, streams and snapshots;
-// out come clients with the view that each should have, how they stand, and what they
-// refuse. Proxies and views are bounded: eviction.go says who makes room. The package
+// Package fleet knows the proxies. It finds the client of a request, the entry that has the
+// views of its mesh.View.Key, and the proxies that get another view when the registry
+// changes; it looks at no other proxies. In come nodes, streams and snapshots. Out come
+// clients with the view that each should have, their state, and what they refuse. Proxies
+// and views are bounded: eviction.go decides which of them are dropped. The package
 // compiles nothing itself (Compile).
 //
 // Read in this order: fleet.go, client.go, viewentry.go, connected.go, absent.go, eviction.go,

@@ -4,13 +4,13 @@ import (
 	"time"
 )
 
-// Anybody can claim to be a proxy, so views and proxies have a bound. At the bound a new
-// one still finds room. Proxies beside no workload of the registry go first, then those
-// that were silent longest, and those on a stream last. A proxy that comes back is served
-// again, from a view that is compiled again.
+// Anybody can claim to be a proxy, so views and proxies are bounded. At the bound a new one
+// replaces another one. Proxies beside no workload of the registry go first, then those
+// that were silent for longest, and those on a stream last. A proxy that comes back is
+// served again, from a view that is compiled again.
 
-// sweepLocked forgets the proxies that fell silent, and with them the views
-// no proxy has. It looks at all of them, and so at most once a second.
+// sweepLocked forgets the proxies that fell silent, and the views that have no other
+// proxies. It visits all proxies, so it runs at most once a second.
 func (f *Fleet) sweepLocked() {
 	now := f.age()
 	if f.swept != 0 && now-f.swept < time.Second {
@@ -51,8 +51,8 @@ func (f *Fleet) evictEntryLocked() {
 	f.dropLocked(victim)
 }
 
-// evictClientLocked makes room for a proxy: that of the first to go among some
-// taken at random, as there may be very many.
+// evictClientLocked makes room for a proxy. There may be very many proxies, so it takes
+// some at random and forgets the one among them that should go first.
 func (f *Fleet) evictClientLocked() {
 	var victim *Client
 	looked := 0
@@ -67,7 +67,7 @@ func (f *Fleet) evictClientLocked() {
 	f.forgetLocked(victim)
 }
 
-// evictionPriority decides which goes first.
+// evictionPriority decides which proxy or view is dropped first.
 type evictionPriority struct {
 	streams      bool
 	unregistered bool
@@ -82,7 +82,7 @@ func (c *Client) priority() evictionPriority {
 	return evictionPriority{len(c.streams) > 0, c.place.Load().entry.unregistered, c.seen.Load()}
 }
 
-// before reports whether one goes before another.
+// before reports whether one is dropped before another.
 func (a evictionPriority) before(b evictionPriority) bool {
 	switch {
 	case a.streams != b.streams:

@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Options are the bounds of a Fleet, and what it needs of the mesh. All are required.
+// Options are the bounds of a Fleet and the functions that it needs. All are required.
 type Options struct {
 	MaxProxies, MaxViews int
 	ProxyIdle            time.Duration // after which a silent proxy may be forgotten
@@ -24,11 +24,11 @@ type Options struct {
 	Turned func(node string, refuses bool)
 }
 
-// Fleet is all known proxies and the entries of their views. It finds the proxies that a
-// change of the registry gives another view. A publication does not look at the others.
+// Fleet has all known proxies and the entries of their views. When the registry changes, it
+// finds the proxies that get another view; a publication looks at no others.
 //
-// Its lock is held for moments only. It is taken under the locks of a Stream, of a
-// Transition and of an entry, so none of these may be taken under it. The lock of
+// Its lock is held for moments only. It may be taken while the lock of a Stream, a
+// Transition or an entry is held, so none of these may be taken under it. The lock of
 // refusing may.
 type Fleet struct {
 	opts Options
@@ -37,37 +37,37 @@ type Fleet struct {
 	mu            sync.RWMutex
 	clients       map[mesh.Node]*Client
 	entries       map[string]*ViewEntry // by mesh.View.Key
-	byIP          map[string]clientSet  // of those whose view depends on what is there
+	byIP          map[string]clientSet  // proxies whose view depends on the instances at an address
 	routers       clientSet
 	stating       clientSet // labels
 	domains       map[home]*stated
-	behind        clientSet               // those that do not get the view of their entry
-	DefaultClient *Client                 // in no table by node, and for ever
-	open          map[*ViewEntry]struct{} // that have no view which is good
-	swept         time.Duration           // when sweepLocked did so last
-	retired       time.Duration           // when retire did
-	dropped       []*ViewEntry            // that somebody must still let go
+	behind        clientSet               // those that do not get the view of their entry yet
+	DefaultClient *Client                 // in no table by node, and never forgotten
+	open          map[*ViewEntry]struct{} // entries without a good view
+	swept         time.Duration           // when sweepLocked last swept
+	retired       time.Duration           // when Retire last ran
+	dropped       []*ViewEntry            // dropped entries that TakeDropped has yet to hand over
 
 	absent   absent
 	refusing refusing
-	askedV1  atomic.Int64 // when any proxy last did in v1, as age gives it; 0 for never
+	askedV1  atomic.Int64 // when any proxy last used v1, as age gives it; 0 for never
 }
 
 type clientSet map[*Client]struct{}
 
-// home is the domain, namespace and locality that proxies state.
+// home is the domain, namespace and locality that a proxy states.
 type home struct{ domain, namespace, locality string }
 
 func homeOf(p mesh.Proxy) home { return home{p.Domain, p.Namespace, p.Locality} }
 
-// stated are the proxies that state one home.
+// stated has the proxies that state one home.
 type stated struct {
-	known   knowledge // as the last snapshot has it
+	known   knowledge // according to the last snapshot
 	clients clientSet
 }
 
-// knowledge is what a snapshot makes of a home. Where a proxy states no locality,
-// its place is that of its instances.
+// knowledge is what a snapshot knows of a home. A proxy that states no locality has the
+// place of its instances.
 type knowledge struct {
 	domain, place string
 	asksPlace     bool
@@ -103,7 +103,7 @@ func (f *Fleet) Has(key string) bool {
 	return f.entries[key] != nil
 }
 
-// EntryOf returns the entry whose view this is now, nil for none.
+// EntryOf returns the entry that has this view now, or nil if none has.
 func (f *Fleet) EntryOf(v *compiled.View) *ViewEntry {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -113,15 +113,15 @@ func (f *Fleet) EntryOf(v *compiled.View) *ViewEntry {
 	return nil
 }
 
-// Size is the number of entries and of proxies.
+// Size returns the number of entries and of proxies.
 func (f *Fleet) Size() (slots, clients int) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return len(f.entries), len(f.clients)
 }
 
-// Admit makes a proxy known in the entry of its view, unless it is known. At a
-// bound it takes the place of another one.
+// Admit makes a proxy known in the entry of its view, unless it is known already. At the
+// bound it replaces another proxy.
 func (f *Fleet) Admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Client {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -184,7 +184,8 @@ func (f *Fleet) PlaceDefault(g *compiled.Generation) {
 	f.enterLocked(f.DefaultClient, &place{entry: entry})
 }
 
-// entryLocked returns that of a view. At the bound it takes the place of another one.
+// entryLocked returns the entry of a view, and makes one if necessary. At the bound the new
+// entry replaces another one.
 func (f *Fleet) entryLocked(key string, mv mesh.View) *ViewEntry {
 	if entry := f.entries[key]; entry != nil {
 		return entry
@@ -201,7 +202,7 @@ func (f *Fleet) entryLocked(key string, mv mesh.View) *ViewEntry {
 	return entry
 }
 
-// indexLocked has a proxy found by what its view depends on.
+// indexLocked indexes a proxy by everything that its view depends on.
 func (f *Fleet) indexLocked(c *Client, mv mesh.View) {
 	if c.Proxy.Role == mesh.Router {
 		f.routers[c] = struct{}{}
@@ -232,7 +233,8 @@ func (f *Fleet) enterLocked(c *Client, at *place) {
 	c.place.Store(at)
 }
 
-// leaveLocked takes a proxy out of its entry; one that nobody is in is dropped.
+// leaveLocked removes a proxy from its entry, and drops the entry if it has no other
+// proxies.
 func (f *Fleet) leaveLocked(c *Client) {
 	entry := c.place.Load().entry
 	delete(entry.members, c)
@@ -256,7 +258,7 @@ func (f *Fleet) dropLocked(entry *ViewEntry) {
 	}
 }
 
-// TakeDropped hands over the entries that were dropped.
+// TakeDropped returns the dropped entries, each once.
 func (f *Fleet) TakeDropped() []*ViewEntry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -265,7 +267,7 @@ func (f *Fleet) TakeDropped() []*ViewEntry {
 	return dropped
 }
 
-// forgetLocked makes a proxy unknown.
+// forgetLocked forgets a proxy.
 func (f *Fleet) forgetLocked(c *Client) {
 	f.rememberLocked(c)
 	delete(f.clients, c.Node)
@@ -287,17 +289,16 @@ func (f *Fleet) forgetLocked(c *Client) {
 	f.leaveLocked(c)
 }
 
-// MoveToNext moves the proxies that a change of the registry gives the view of
-// another key.
+// MoveToNext moves the proxies whose view has another key after a change of the registry.
 func (f *Fleet) MoveToNext(before, next *compiled.Generation) {
 	for c := range f.concerned(before.Mesh, next.Mesh) {
 		f.move(c, c.ViewIn(next.Mesh), next)
 	}
 }
 
-// concerned are the proxies at whose address there are other instances than
-// before, those of whose domain more or less is known, and those that have a
-// label for which somebody asks now, or nobody any more.
+// concerned returns the proxies whose view may have another key: those at an address with
+// other instances than before, those in a domain of which more or less is known, and those
+// with a label that objects have begun or ceased to select.
 func (f *Fleet) concerned(before, next *mesh.Snapshot) clientSet {
 	found := clientSet{}
 	addresses := changedAddresses(before, next)
@@ -321,8 +322,8 @@ func (f *Fleet) concerned(before, next *mesh.Snapshot) clientSet {
 	return found
 }
 
-// askedLocked notes the proxies of which other labels count than before. Those
-// of routers may be the ones of instances.
+// askedLocked collects the proxies with a label that objects have begun or ceased to
+// select. The labels of a router may be those of instances at its address.
 func (f *Fleet) askedLocked(before, next *mesh.Snapshot, found clientSet) {
 	labels, known := next.LabelsSince(before)
 	if known && len(labels) == 0 {
@@ -336,8 +337,8 @@ func (f *Fleet) askedLocked(before, next *mesh.Snapshot, found clientSet) {
 	}
 }
 
-// move brings a proxy to the entry of another view. It keeps what it had
-// until settle.
+// move moves a proxy to the entry of another view. The proxy keeps its last view until
+// Settle.
 func (f *Fleet) move(c *Client, mv mesh.View, next *compiled.Generation) {
 	key := mv.Key()
 	f.mu.Lock()
@@ -348,7 +349,7 @@ func (f *Fleet) move(c *Client, mv mesh.View, next *compiled.Generation) {
 	}
 	entry := f.entryLocked(key, mv)
 	if c != f.DefaultClient && f.clients[c.Node] != c {
-		return // It has gone to make room for the entry.
+		return // The proxy was forgotten to make room for the entry.
 	}
 	entry.seen.Store(max(entry.seen.Load(), c.seen.Load()))
 	if at.entry.usesV1.Load() {
@@ -373,8 +374,8 @@ func (f *Fleet) move(c *Client, mv mesh.View, next *compiled.Generation) {
 	f.behind[c] = struct{}{}
 }
 
-// Settle gives the proxies that were moved the view of their new entries, unless
-// good says that it is none for one that had the old.
+// Settle gives the moved proxies the view of their new entries, unless good returns an
+// error for that view after the one that they had.
 func (f *Fleet) Settle(serial int64, good func(c *Client, old, next *compiled.View) error) {
 	f.mu.RLock()
 	behind := slices.Collect(maps.Keys(f.behind))
@@ -395,9 +396,8 @@ func (f *Fleet) Settle(serial int64, good func(c *Client, old, next *compiled.Vi
 	}
 }
 
-// Due are the entries that a generation must be compiled for, the one that was last
-// asked of first: those of views that it concerns, and those without one that is
-// good.
+// Due returns the entries to compile for a generation: those of views that it concerns, and
+// those without a good view. The entry that was last used comes first.
 func (f *Fleet) Due(concerned []string) []*ViewEntry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -410,8 +410,8 @@ func (f *Fleet) Due(concerned []string) []*ViewEntry {
 	return slices.SortedFunc(maps.Keys(all), func(a, b *ViewEntry) int { return cmp.Compare(b.seen.Load(), a.seen.Load()) })
 }
 
-// Settled notes whether an entry has a view that is good, which stays so until a
-// change concerns it.
+// Settled records whether an entry has a good view. A good view stays good until a change
+// concerns it.
 func (f *Fleet) Settled(entry *ViewEntry, good bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -422,7 +422,7 @@ func (f *Fleet) Settled(entry *ViewEntry, good bool) {
 	}
 }
 
-// Unsettle has all entries compiled again.
+// Unsettle makes Due return all entries.
 func (f *Fleet) Unsettle() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -431,8 +431,8 @@ func (f *Fleet) Unsettle() {
 	}
 }
 
-// Retire drops the entries that no proxy asked of since an age, with their proxies.
-// It looks at all of them, and so at most once a second.
+// Retire drops the entries that no proxy has used since an age, and forgets their proxies.
+// It visits all entries, so it runs at most once a second.
 func (f *Fleet) Retire(idle time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Called is the proxy that asked last of those that call themselves node, or by its
-// id alone where it says nothing else; nil when there is none.
+// Called returns the proxy with a node. If the node states nothing but an id, it returns
+// the proxy with that id that last sent a request. It returns nil if there is none.
 func (f *Fleet) Called(node mesh.Node) *Client {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -23,7 +23,7 @@ func (f *Fleet) Called(node mesh.Node) *Client {
 	return last
 }
 
-// ViewOf returns the view of the entry of a key, nil if there is none.
+// ViewOf returns the view of the entry with a key, or nil if there is none.
 func (f *Fleet) ViewOf(key string) *compiled.View {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -33,8 +33,8 @@ func (f *Fleet) ViewOf(key string) *compiled.View {
 	return nil
 }
 
-// TransportOf is the transport of a proxy: that of an Envoy where there is one beside a
-// client of gRPC.
+// TransportOf returns the transport of a proxy. If a node has an Envoy and a client of
+// gRPC, it is that of the Envoy.
 func (f *Fleet) TransportOf(c *Client) feedback.Transport {
 	over := feedback.OverREST
 	for _, st := range f.streamsOf(c) {

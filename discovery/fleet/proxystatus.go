@@ -11,13 +11,13 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/stream"
 )
 
-// Agent is what is known of an Envoy beside its identity.
+// Agent is what is known about an Envoy besides its identity.
 type Agent struct {
-	Version string // of the Envoy, "" when it is not known
-	Address string // that it calls from
+	Version string // of the Envoy, "" if unknown
+	Address string // from which it connects
 }
 
-// ThisMachine is the address of a proxy that asks over a socket of the server's.
+// ThisMachine is the address of proxies that connect over a socket of the server.
 const ThisMachine = "localhost"
 
 func (c *Client) Introduce(a Agent) {
@@ -26,8 +26,8 @@ func (c *Client) Introduce(a Agent) {
 	}
 }
 
-// pollPatience is how long ago the last poll of a proxy may be that counts as
-// connected, beside three times its own pace.
+// pollPatience is how long after its last poll a proxy counts as connected, if that is
+// longer than three times its own pace.
 const pollPatience = 30 * time.Second
 
 func (f *Fleet) Statuses(published int64, meant func(*Client) bool, of feedback.Subjects) []feedback.ProxyStatus {
@@ -66,14 +66,14 @@ func (c *Client) addStatus(all []feedback.ProxyStatus, of feedback.Subjects, sin
 	return append(all, p)
 }
 
-// polledLately reports whether a proxy that is on no stream is connected. One that left
-// its stream is gone unless it polls.
+// polledLately reports whether a proxy without a stream counts as connected. A proxy that
+// has left its stream does not, unless it polls.
 func (f *Fleet) polledLately(c *Client) bool {
 	seen := c.seen.Load()
 	return seen != c.left.Load() && f.age()-time.Duration(seen) <= max(pollPatience, 3*c.Transition.Pace())
 }
 
-// Connected are the proxies that are on a stream, or poll, by node.
+// Connected returns the proxies that are on a stream or poll, sorted by node.
 func (f *Fleet) Connected() (all []*Client) {
 	for _, c := range f.present() {
 		if len(c.streams) > 0 || f.polledLately(c.Client) {
@@ -101,8 +101,9 @@ func (c *Client) runs(at, target *compiled.Polled, published int64) int64 {
 	return c.RevisionBefore(at.View, at.ReplacedAt(), target.Revision)
 }
 
-// RevisionInEffect returns the revision in effect on a proxy that has acked its whole
-// view, which was made at first: the published one, unless the proxy keeps an older view.
+// RevisionInEffect returns the revision in effect on a proxy that has acked its whole view,
+// which was made at first. That is the published revision, unless the proxy keeps an older
+// view.
 func (c *Client) RevisionInEffect(first, published int64) int64 {
 	if kept := c.keptSince(); kept > 0 {
 		return kept - 1
@@ -110,9 +111,10 @@ func (c *Client) RevisionInEffect(first, published int64) int64 {
 	return max(published, first)
 }
 
-// RevisionBefore returns the last revision of the view that a proxy is at. The view, or
-// its endpoints, was replaced at until, 0 for not yet. If the proxy came to its entry
-// before that, it left the view then; otherwise not later than for next.
+// RevisionBefore returns the last revision of the view that a proxy is at. The view, or its
+// endpoints, was replaced at until; 0 means not yet. If the proxy moved to its entry before
+// that, it left the view at the move; otherwise it left it when next replaced it at the
+// latest.
 func (c *Client) RevisionBefore(at *compiled.View, until, next int64) int64 {
 	if moved := c.place.Load().revision; moved > at.Revision && (until == 0 || moved < until) {
 		until = moved

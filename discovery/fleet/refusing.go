@@ -12,8 +12,8 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/stream"
 )
 
-// refusing are the proxies that do not take what they are answered. Its lock is taken
-// under that of the fleet.
+// refusing has the proxies that refuse what they are answered. Its lock may be taken while
+// that of the fleet is held.
 type refusing struct {
 	mu     sync.Mutex
 	all    clientSet
@@ -39,8 +39,7 @@ func (r *refusing) note(c *Client, refuses func() bool) {
 	}
 }
 
-// NoteRefusing takes down whether any stream of a proxy refuses something, or its
-// polls do.
+// NoteRefusing records whether any stream of a proxy, or its polls, refuse something.
 func (f *Fleet) NoteRefusing(c *Client) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -66,10 +65,10 @@ func (r *refusing) sorted() []*Client {
 	return all
 }
 
-// MaxRefusals bounds the proxies that are named.
+// MaxRefusals bounds the proxies that a report names.
 const MaxRefusals = 20
 
-// Refusals names the proxies that do not take what they are answered.
+// Refusals returns a problem for each proxy that refuses what it is answered.
 func (f *Fleet) Refusals() diag.List {
 	var all diag.List
 	proxies := f.refusing.sorted()
@@ -79,7 +78,7 @@ func (f *Fleet) Refusals() diag.List {
 		}
 		listed := len(all)
 		note := func(ref diag.Ref, r feedback.Refusal) {
-			// Several parts of its configuration may be refused in the same words.
+			// A proxy may refuse several parts of its configuration in the same words.
 			if p := problemOf(ref, r); !slices.Contains(all[listed:], p) {
 				all = append(all, p)
 			}
@@ -97,7 +96,8 @@ func (f *Fleet) Refusals() diag.List {
 	return all
 }
 
-// problemOf is a refusal of what came from an object, or of the zero Ref if that is not known.
+// problemOf returns the problem of a refusal of something that came from an object, or from
+// an unknown object (the zero Ref).
 func problemOf(ref diag.Ref, r feedback.Refusal) diag.Problem {
 	words := r.String()
 	if !r.Withheld {
@@ -108,13 +108,13 @@ func problemOf(ref diag.Ref, r feedback.Refusal) diag.Problem {
 	return p
 }
 
-// eachRefusalOf visits what the streams of a proxy refuse, by the objects that it came
-// from; that of nothing in particular comes with the zero Ref.
+// eachRefusalOf visits everything that the streams of a proxy refuse, with the object that
+// it came from. The zero Ref means that no object is known.
 func (f *Fleet) eachRefusalOf(c *Client, visit func(diag.Ref, feedback.Refusal)) {
 	for _, st := range f.streamsOf(c) {
 		st.EachRefusal(visit)
 	}
 }
 
-// RefusingCount is how many proxies refuse something.
+// RefusingCount returns how many proxies refuse something.
 func (f *Fleet) RefusingCount() int { return f.refusing.count() }

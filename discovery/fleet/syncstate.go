@@ -7,7 +7,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// EachState visits all that are connected and have something that they should have.
+// EachState visits all connected proxies that have a view.
 func (f *Fleet) EachState(published int64, visit func(feedback.ProxySyncState), r feedback.SyncVisitor) {
 	unproved := map[string]int{}
 	for _, p := range f.present() {
@@ -24,7 +24,7 @@ func (f *Fleet) EachState(published int64, visit func(feedback.ProxySyncState), 
 	}
 }
 
-// UnprovedCount is how many node ids poll and do not count as proxies yet.
+// UnprovedCount returns how many node ids poll and do not count as proxies yet.
 func (f *Fleet) UnprovedCount() (n int) {
 	unproved := map[string]int{}
 	for _, p := range f.present() {

@@ -15,21 +15,21 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// ViewEntry is where the views of one mesh.View.Key follow each other. All proxies of
-// the key find their view here, so that one store changes it for all of them.
+// ViewEntry has the present view of one mesh.View.Key. All proxies of the key find their
+// view here, so one atomic store changes it for all of them.
 type ViewEntry struct {
 	Key          string
 	unknown      bool         // no workload of the registry is at the address
 	unregistered bool         // no proxy of a workload that the registry knows
-	seen         atomic.Int64 // when a proxy last asked, as Publisher.age gives it
+	seen         atomic.Int64 // when a proxy last sent a request, as Publisher.age gives it
 
-	askedV1 atomic.Int64 // when a proxy last did in v1, likewise; 0 for never
+	askedV1 atomic.Int64 // when a proxy last used v1, likewise; 0 for never
 
 	// The API versions that proxies of the entry use are encoded ahead.
 	usesV1, UsesV3, UsesStreams, UsesProxyless atomic.Bool
 
-	current   atomic.Pointer[compiled.View] // the last good one, nil before the first
-	keptSince atomic.Int64                  // revision since which it is kept although there should be another, 0 for none
+	current   atomic.Pointer[compiled.View] // the last good view, nil before the first
+	keptSince atomic.Int64                  // revision since which the view is kept although there should be another one, 0 for none
 	compiled  atomic.Pointer[diag.List]
 
 	// Guarded by the fleet's lock.
@@ -38,24 +38,24 @@ type ViewEntry struct {
 	representative *Client // the member that the view is compiled for
 
 	recent history.RecentClusters
-	born   atomic.Int64 // serial of the generation of its first view
+	born   atomic.Int64 // serial of the generation of the first view
 
-	mu     sync.Mutex    // held while a view is made, and for what follows
-	failed error         // why there is no view of a generation
-	at     int64         // its serial
+	mu     sync.Mutex    // held while a view is made and put into place
+	failed error         // why there is no view in a generation
+	at     int64         // serial of that generation
 	since  time.Duration // when it failed, as Publisher.age gives it
 	closed bool
 }
 
-// ErrClosed: no proxy is in the entry any more.
+// ErrClosed means that the entry has no proxies any more.
 var ErrClosed = errors.New("the view is gone")
 
-// Compile compiles a view, and returns what is wrong with it.
+// Compile compiles a view and returns its problems.
 type Compile func() (*ir.Config, diag.List, error)
 
-// First returns the view of an entry. If there is none, the first caller compiles it
-// and the others wait. made reports whether this call has compiled it. A failure holds
-// for a generation.
+// First returns the view of an entry. If there is none, the first caller compiles it and
+// the others wait. made reports whether this call compiled it. An error is kept for a
+// generation.
 func (f *Fleet) First(g *compiled.Generation, entry *ViewEntry, compile Compile) (v *compiled.View, made bool, err error) {
 	entry.mu.Lock()
 	defer entry.mu.Unlock()
@@ -80,40 +80,41 @@ func (f *Fleet) First(g *compiled.Generation, entry *ViewEntry, compile Compile)
 	return v, true, nil
 }
 
-// compile notes why there is no view of a generation.
+// compile compiles the view, and records why there is none.
 func (e *ViewEntry) compile(g *compiled.Generation, compile Compile, age func() time.Duration) (*ir.Config, diag.List, error) {
 	config, problems, err := compile()
 	e.failed, e.at, e.since = err, g.Serial, age()
 	return config, problems, err
 }
 
-// retryAfter is when it is tried again to find room for a view.
+// retryAfter is how long after an attempt the server looks again for room for a view.
 const retryAfter = 30 * time.Second
 
-// mayRetry reports whether there may be room by now for a view that found none.
+// mayRetry reports whether there may be room by now for a view that there was no room for.
 func (e *ViewEntry) mayRetry(now time.Duration) bool {
 	return errors.Is(e.failed, compile.ErrOverBudget) && now-e.since >= retryAfter
 }
 
-// Retry has the next proxy of an entry try again for a view that there was no room for.
+// Retry lets the next proxy of an entry try again to compile a view that there was no room
+// for.
 func (e *ViewEntry) Retry() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.failed = nil
 }
 
-// Renewal says how an entry is brought to another generation.
+// Renewal says how to bring an entry to another generation.
 type Renewal struct {
 	Representative *Client
 	Compile        Compile
-	// Good returns why the next view must not take the place of the one before, or nil.
+	// Good returns why the next view must not replace the present one, or nil if it may.
 	Good func(before, next *compiled.View) error
-	// Replacing is called before the next view takes the place of the one before.
+	// Replacing is called before the next view replaces the present one.
 	Replacing func()
 }
 
-// Renew brings an entry to a generation, and reports whether anything is new. If there
-// is an error, the entry stays as it was.
+// Renew brings an entry to a generation, and reports whether anything is new. On an error
+// the entry is unchanged.
 func (f *Fleet) Renew(g *compiled.Generation, entry *ViewEntry, r Renewal) (changed bool, err error) {
 	entry.mu.Lock()
 	defer entry.mu.Unlock()
@@ -142,7 +143,7 @@ func (f *Fleet) Renew(g *compiled.Generation, entry *ViewEntry, r Renewal) (chan
 	return changed || old == nil || !feedback.SameList(*old, problems), nil
 }
 
-// replaceLocked needs the entry's lock. before is nil for none.
+// The caller of replaceLocked holds the entry's lock. before is nil if there was no view.
 func (f *Fleet) replaceLocked(g *compiled.Generation, entry *ViewEntry, before, v *compiled.View, r Renewal) {
 	if before == nil {
 		entry.born.Store(g.Serial)
@@ -156,7 +157,7 @@ func (f *Fleet) replaceLocked(g *compiled.Generation, entry *ViewEntry, before, 
 	f.wakeMembers(entry)
 }
 
-// keeps notes since which revision the entry has an older view than it should.
+// keeps sets since which revision the entry has kept an older view than it should have.
 func (e *ViewEntry) keeps(err error, g *compiled.Generation) {
 	switch {
 	case err == nil:
@@ -166,7 +167,7 @@ func (e *ViewEntry) keeps(err error, g *compiled.Generation) {
 	}
 }
 
-// encodeAhead encodes what proxies of the entry have asked for before.
+// encodeAhead encodes the view in every API version that proxies of the entry have used.
 func (e *ViewEntry) encodeAhead(v *compiled.View, ip string) error {
 	if e.usesV1.Load() {
 		if _, err := v.EncodedV1(ip); err != nil {
@@ -191,7 +192,7 @@ func (e *ViewEntry) encodeAhead(v *compiled.View, ip string) error {
 	return nil
 }
 
-// Problems returns those that are known of the entry's view.
+// Problems returns the known problems of the entry's view.
 func (e *ViewEntry) Problems() diag.List {
 	var all diag.List
 	if compiled := e.compiled.Load(); compiled != nil {
@@ -203,7 +204,8 @@ func (e *ViewEntry) Problems() diag.List {
 	return all
 }
 
-// Release closes an entry that the fleet has dropped, and calls letGo under its lock.
+// Release closes an entry that the fleet has dropped, and calls letGo under the entry's
+// lock.
 func (e *ViewEntry) Release(letGo func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -211,9 +213,9 @@ func (e *ViewEntry) Release(letGo func()) {
 	letGo()
 }
 
-// PastViews returns the views of the past that a proxy of the entry may be at if it
-// should be at next, and a view of the clusters that the entry has lost lately, nil for
-// none. is reports whether the proxy is known to be at a view.
+// PastViews returns the past views that a proxy of the entry may be at if it should be at
+// next. It also returns a view with the clusters that the entry lost recently, or nil if
+// there are none. is reports whether the proxy is known to be at a view.
 func (e *ViewEntry) PastViews(past *history.ViewHistory, proxy mesh.Proxy, next *compiled.View, is func(*compiled.View) bool) (views []*compiled.View, recent *compiled.View) {
 	return past.ViewsOf(proxy, next, e.born.Load(), is), e.recent.View()
 }
