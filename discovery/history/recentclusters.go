@@ -10,19 +10,19 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// RecentClusters are the clusters that the views of an entry had until a short while ago. A
-// proxy whose stream was cut meanwhile may still route by them; in the state of the
-// world it does not say so.
+// RecentClusters has the clusters that the views of an entry have lost recently. A proxy
+// that lost its stream in between may still route by them. In the state of the world it
+// does not say so.
 type RecentClusters struct {
 	mu             sync.Mutex
 	turned         time.Time
-	recent, before map[string]*ir.Cluster // that went since turned, and in the PastFor before that
+	recent, before map[string]*ir.Cluster // lost since turned, and lost in the PastFor before that
 }
 
-// maxRecentClusters bounds the clusters remembered of an entry.
+// maxRecentClusters bounds the lost clusters of an entry.
 const maxRecentClusters = 1 << 12
 
-// Note takes down what a view has no more.
+// Note records the clusters that next has lost.
 func (l *RecentClusters) Note(gone []*ir.Cluster) {
 	if len(gone) == 0 {
 		return
@@ -40,7 +40,7 @@ func (l *RecentClusters) Note(gone []*ir.Cluster) {
 	}
 }
 
-// View is one with those clusters and nothing else, nil where there are none.
+// View returns a view with only those clusters, or nil if there are none.
 func (l *RecentClusters) View() *compiled.View {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +56,7 @@ func (l *RecentClusters) View() *compiled.View {
 	return &compiled.View{Config: &ir.Config{Clusters: slices.SortedFunc(maps.Values(all), compiled.ByClusterName)}}
 }
 
-// turn forgets.
+// turn forgets the clusters that were lost too long ago.
 func (l *RecentClusters) turn() {
 	switch since := time.Since(l.turned); {
 	case since > 2*PastFor:

@@ -15,34 +15,34 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// ViewHistory is what proxies may have been sent that this server does not know: before it
-// started, by what was stored when it did, under the settings of now and of before;
-// and lately, by another replica. A version in a poll is a hash and names no
-// clusters; the past does, so that none is withdrawn while the routes of those days
-// lead to it.
+// ViewHistory has the views that proxies may have been sent and that this server does not
+// know otherwise: the views from before its start, made of what was stored then, under the
+// present and earlier settings; and the views that another replica may have sent recently.
+// The version in a poll is a hash and names no clusters. The past views do, so no cluster
+// is withdrawn while old routes lead to it.
 type ViewHistory struct {
 	Options
 
 	mu     sync.Mutex
-	starts []*epoch // of before the start, and of the start under each of the settings
+	starts []*epoch // states from before the start, and the state at the start under each of the settings
 	first  *epoch
-	recent []*epoch // that were in force since, oldest first
-	// skipped were never in force here, as the source had several at once, oldest
-	// first: other replicas may have sent them.
+	recent []*epoch // states that have ended since the start, oldest first
+	// skipped are states that were never in force here, because the source delivered
+	// several at once, oldest first. Other replicas may have sent them.
 	skipped []*epoch
 	since   time.Time
 }
 
-// Options are what a ViewHistory is made with. All are required but Settings.
+// Options has what a ViewHistory needs. All are required except Settings.
 type Options struct {
-	// Since returns what has changed since a revision, and false when that is not known.
+	// Since returns the changes after a revision, and false if they are not known.
 	Since func(revision int64) (changes []schema.Change, present int64, ok bool)
 	// Settings are those of before the start.
 	Settings []*mesh.Settings
 	// NewCompiler returns a compiler for one state. It may have room for no view.
 	NewCompiler func() Compiler
 	Encoder     *compiled.Encoder
-	// MaxViews bounds the views kept of each state.
+	// MaxViews bounds the views that are kept for each state.
 	MaxViews int
 }
 
@@ -66,26 +66,27 @@ type epoch struct {
 }
 
 const (
-	// PastFor is how long there is a past: by then every proxy that polls has come.
+	// PastFor is how long a past state is kept: in that time every proxy that polls has
+	// polled.
 	PastFor = 2 * MaxPace
-	// MaxHeld bounds the views that one proxy may be at: of those that none of its
-	// tables is at, the older ones are skipped.
+	// MaxHeld bounds the views that one proxy may be at. Beyond it, the oldest views that
+	// none of its tables is at are skipped.
 	MaxHeld = 8
-	// MaxPace bounds what the way of a proxy from one view to the next may take: one that polls
-	// more seldom is answered everything at once.
+	// MaxPace bounds the time between polls that a transition waits for. A proxy that polls
+	// less often gets everything at once.
 	MaxPace = time.Minute
-	// WarmingBound is how long routes wait for the clusters that they need to be
-	// acknowledged. An Envoy withholds that while clusters warm, for at most 15 s.
-	// It is also how long a proxy that comes with clusters has to say what it routes
+	// WarmingBound is how long routes wait for the ack of the clusters that they need. An
+	// Envoy withholds that ack while clusters warm, for at most 15 s. WarmingBound is also
+	// how long the server waits until a proxy that came with clusters says what it routes
 	// by.
 	WarmingBound = 20 * time.Second
-	// maxRecent bounds the states since the start: the last ones stay, of which a
-	// proxy may come that was just cut off, and the one that lasted longest.
+	// maxRecent bounds the states since the start. The last ones stay, because a proxy that
+	// was just cut off may come with one of them, and so does the one that lasted longest.
 	maxRecent = 4
 )
 
-// Begin takes the first snapshot, and forgets it when its time is over. What no
-// proxy asks for is not made.
+// Begin records the first snapshot, and forgets it after PastFor. No view of it is compiled
+// before a proxy needs it.
 func (p *ViewHistory) Begin(first *mesh.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,11 +105,11 @@ func (p *ViewHistory) Begin(first *mesh.Snapshot) {
 	})
 }
 
-// maxStored is how many revisions before the start are looked at.
+// maxStored is the number of revisions before the start that are looked at.
 const maxStored = 1 << 8
 
-// stored are the last states that the source had after a revision and before a snapshot
-// of it, oldest first: another server has sent them, perhaps a moment ago.
+// stored returns the last states of the source between a revision and a snapshot, oldest
+// first. Another server may have sent them a moment ago.
 func (p *ViewHistory) stored(after int64, first *mesh.Snapshot) (states []*epoch) {
 	known, _ := p.objectsAt(first.Revision)
 	for r := first.Revision - 1; r > after && r > first.Revision-maxStored && len(states) < maxRecent; r-- {
@@ -128,8 +129,8 @@ func (p *ViewHistory) stored(after int64, first *mesh.Snapshot) (states []*epoch
 	return states
 }
 
-// objectsAt are those that differ now from what they were at a revision, nil for
-// one that was not there.
+// objectsAt returns the objects that differ between a revision and now, as they were at
+// that revision; nil for an object that did not exist. ok is false if they are not known.
 func (p *ViewHistory) objectsAt(revision int64) (map[schema.Key]*schema.Object, bool) {
 	changes, _, ok := p.Since(revision)
 	former := map[schema.Key]*schema.Object{}
@@ -139,7 +140,7 @@ func (p *ViewHistory) objectsAt(revision int64) (map[schema.Key]*schema.Object, 
 	return former, ok
 }
 
-// with has some objects in place of others of their keys.
+// with returns objects in which some replace those with the same keys.
 func with(all []*schema.Object, instead map[schema.Key]*schema.Object) []*schema.Object {
 	var out []*schema.Object
 	for _, o := range all {
@@ -160,7 +161,7 @@ func (p *ViewHistory) epochOf(snapshot func() *mesh.Snapshot) *epoch {
 	return &epoch{state: &pastState{past: p, snapshot: snapshot}, serial: -1}
 }
 
-// End takes a generation that is in force no more, as the next one is.
+// End records a generation that is no longer in force.
 func (p *ViewHistory) End(g, next *compiled.Generation) {
 	skipped := p.stored(g.Mesh.Revision, next.Mesh)
 	p.mu.Lock()
@@ -188,7 +189,7 @@ func (p *ViewHistory) End(g, next *compiled.Generation) {
 	time.AfterFunc(PastFor, p.forget)
 }
 
-// forget lets go of the states whose time is over.
+// forget drops the states that ended more than PastFor ago.
 func (p *ViewHistory) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -227,7 +228,7 @@ func (p *ViewHistory) ViewsOf(proxy mesh.Proxy, next *compiled.View, born int64,
 	return out
 }
 
-// before are the states that ended before a generation, oldest first.
+// before returns the states that ended before a generation, oldest first.
 func (p *ViewHistory) before(serial int64) []*epoch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
