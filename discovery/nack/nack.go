@@ -27,7 +27,7 @@ type State struct {
 	// tables are the route tables that are sent without their nacked parts.
 	// So are those with routes that lead to clusters which it refuses.
 	tables map[string]*partialRoutes
-	// search are the halves to send. The first is on trial, the others wait.
+	// search are the groups of resources to send. The first is on trial, the others wait.
 	search [][]*xds.Resource
 	trial  string // nonce of the response with the first; "" before it is sent
 	// whole is a set that the proxy nacked entirely, as far as is known. The next change
@@ -43,14 +43,14 @@ type State struct {
 type Nacked struct {
 	hash    xds.Digest
 	Words   string         // the proxy's
-	blame   bool           // it is to blame, and no mere suspect
-	tried   bool           // it is sent again, as it may be innocent
+	blame   bool           // it is to blame, not only a suspect
+	tried   bool           // it is sent again, because it may be innocent
 	acked   *xds.Resource  // what the proxy acked before, nil if that is not known
 	mayHave bool           // another version, which it was sent and has not answered
 	table   *ir.RouteTable // that this is, of a route table
 	View    *compiled.View // that this is of
 	needs   *compiled.View // clusters that it leads to besides
-	Origins []diag.Ref     // that are to blame; nil where all of it is
+	Origins []diag.Ref     // to blame; nil if all objects that it came from are
 }
 
 func (f *State) None() bool {
@@ -195,11 +195,11 @@ func (f *State) Revise(find func(string) *xds.Resource) {
 	f.search = slices.DeleteFunc(f.search, func(half []*xds.Resource) bool { return len(half) == 0 })
 }
 
-// Nack finds out which resources of a response are to blame, and has the others sent
+// Nack finds out which resources of a response are to blame, and makes the others pending
 // again, because the proxy does not say which of them it applied.
 func (f *State) Nack(t Subscription, s *Sent, words string) {
 	f.doubt(s.View)
-	// A slice of them would keep all of them.
+	// A slice of the resources would keep all of them in memory.
 	words = strings.Clone(kept(words))
 	tried := f.concluded(s.Nonce)
 	suspects, explained := f.suspects(t, s, tried)
@@ -233,7 +233,7 @@ func (f *State) Nack(t Subscription, s *Sent, words string) {
 	f.withdrawAgain(t, s)
 }
 
-// withdrawAgain has the removals of a nacked response sent again.
+// withdrawAgain sends the removals of a nacked response again.
 func (f *State) withdrawAgain(t Subscription, s *Sent) {
 	for _, name := range s.Removed {
 		if !f.Lacks(name) {
@@ -291,7 +291,7 @@ func (f *State) blame(t Subscription, v *compiled.View, r *xds.Resource, words s
 	f.addTrial(t, a)
 }
 
-// giveUp has a table sent as it should be, or not at all.
+// giveUp sends a table as it should be, or not at all.
 func (f *State) giveUp(t Subscription, a *partialRoutes) *Nacked {
 	name := a.target.Name
 	c := &Nacked{View: a.from, needs: a.needs}
@@ -306,7 +306,7 @@ func (f *State) giveUp(t Subscription, a *partialRoutes) *Nacked {
 	return c
 }
 
-// addTrial has a table sent that the proxy has not acked.
+// addTrial makes a table pending that the proxy has not acked.
 func (f *State) addTrial(t Subscription, a *partialRoutes) {
 	if !a.isAcked() {
 		t.AddPending(a.target.Name)
@@ -329,7 +329,7 @@ func (f *State) Retarget(t Subscription, to compiled.At, find func(string) *xds.
 		case !a.retarget(r, table, t.Acked().View, lacking):
 			f.giveUp(t, a)
 		case a.clean() && a.isAcked():
-			// It is sent at once, as if nothing had been nacked.
+			// The table is sent at once, as if nothing had been nacked.
 			delete(f.tables, name)
 		case same:
 			f.addTrial(t, a)
@@ -338,7 +338,7 @@ func (f *State) Retarget(t Subscription, to compiled.At, find func(string) *xds.
 	f.holdRoutes(t, to, find, lacking)
 }
 
-// lastAckedTable is the last table of a name that the proxy acked; nil for none.
+// lastAckedTable returns the last table of a name that the proxy acked, or nil for none.
 func (f *State) lastAckedTable(t Subscription, name string) *ackedTable {
 	if a := f.tables[name]; a != nil {
 		return a.acked
@@ -389,10 +389,10 @@ func (f *State) LastAcked(t Subscription, name string) *xds.Resource {
 
 func Same(a, b *xds.Resource) bool { return a == b || a != nil && b != nil && a.Hash == b.Hash }
 
-// aboutAll reports whether a nack is one of the whole set. It is if the proxy never acked
-// anything and does not name what is to blame, although for these types it would. It also
-// is if, in the state of the world, the proxy came with something that is not known here:
-// to leave out what is to blame would withdraw that.
+// aboutAll reports whether a nack concerns the whole set. There are two cases. The proxy
+// never acked anything and does not name what is to blame, although for these types it
+// would. Or, in the state of the world, the proxy came with something that is not known
+// here, and leaving out what is to blame would withdraw that.
 func (f *State) aboutAll(t Subscription, s *Sent, named bool) bool {
 	if !t.Wild() || t.Acked().Set != nil {
 		return false
@@ -422,7 +422,7 @@ func (f *State) suspect(t Subscription, r *xds.Resource, words string) {
 	c.hash, c.Words, c.blame, c.tried = r.Hash, words, false, false
 }
 
-// again has the suspects sent again that are not to blame.
+// again sends the suspects again that are not to blame.
 func (f *State) again(t Subscription, suspects []*xds.Resource) {
 	for _, r := range suspects {
 		if c := f.byName[r.Name]; c != nil && !c.blame {
@@ -457,7 +457,8 @@ func mentions(text, name string) bool {
 
 func endsInName(text string) bool { return text != "" && inName(text[len(text)-1]) }
 
-// beginsInName: a full stop belongs to the sentence.
+// beginsInName reports whether a text begins with a character of a name. A full stop at the
+// end belongs to the sentence.
 func beginsInName(text string) bool {
 	rest := strings.TrimLeft(text, ".")
 	return rest != "" && inName(rest[0])
@@ -467,11 +468,12 @@ func inName(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._-|=", c) >= 0
 }
 
-// maxWords bounds the words that are kept of a nack; an Envoy cuts its own at 4,096.
+// maxWords bounds the length of the message of a nack that is kept. An Envoy cuts its own
+// at 4,096.
 const maxWords = 4 << 10
 
-// kept is the part of a proxy's words that problems and conditions show. Characters
-// that steer a terminal are escaped.
+// kept returns the part of a proxy's message that problems and conditions show. It escapes
+// characters that control a terminal.
 func kept(words string) string { return cut(terminal.Escape(cut(words))) }
 
 // cut ends a text after at most maxWords bytes, between two characters.
@@ -529,5 +531,5 @@ func (f *State) Searching() bool {
 	return len(f.search) > 0
 }
 
-// NothingNacked reports whether nothing is nacked at all, which is mostly so.
+// NothingNacked reports whether nothing is nacked, as for most proxies.
 func (f *State) NothingNacked() bool { return f.whole == nil && len(f.byName)+len(f.tables) == 0 }

@@ -20,9 +20,9 @@ import (
 //
 // Parts that lead to a cluster which the proxy refuses are left out without a trial.
 type partialRoutes struct {
-	target *xds.Resource // the table as it should be
+	target *xds.Resource // present form of the table
 	table  *ir.RouteTable
-	splice func(*ir.RouteTable) *xds.Resource // nil for what cannot be one
+	splice func(*ir.RouteTable) *xds.Resource // nil if the table cannot be split
 	acked  *ackedTable                        // nil if that is not known
 	from   *compiled.View                     // that it is of, until another one is acked
 
@@ -35,8 +35,8 @@ type partialRoutes struct {
 	trial        trial
 	tries        int
 	nackedHashes []xds.Digest   // the last tables that were nacked
-	sent         *ackedTable    // what the proxy is to have now
-	needs        *compiled.View // the clusters that what stands in for parts leads to
+	sent         *ackedTable    // the table that the proxy should have now
+	needs        *compiled.View // clusters of the routes that replace nacked parts
 }
 
 // ackedTable is a route table that a proxy acked, or is sent.
@@ -45,12 +45,12 @@ type ackedTable struct {
 	table *ir.RouteTable
 }
 
-// suspectGroup is a group of parts of which some may be to blame.
+// suspectGroup is a group of parts. Some of them may be to blame.
 type suspectGroup struct {
 	parts  []*routePart
-	words  string // of the last nack of them
-	guilty bool   // some of them surely are
-	// exonerates: if all of them are acked, the group below is to blame.
+	words  string // of the last nack of the group
+	guilty bool   // at least one of them is to blame
+	// exonerates means: if all parts of the group are acked, the group below is to blame.
 	exonerates bool
 }
 
@@ -66,7 +66,8 @@ const (
 // suspected after these trials are left out together.
 const maxTries = 64
 
-// newPartial begins with a table that was nacked, nil if it cannot be split into parts.
+// newPartial begins with a table that was nacked. It returns nil if the table cannot be
+// split into parts.
 func (f *State) newPartial(t Subscription, v *compiled.View, c *Nacked, r *xds.Resource) *partialRoutes {
 	table := compiled.TableNamed(v, r.Name)
 	if table == nil {
@@ -87,8 +88,7 @@ func (a *partialRoutes) keptTable() *ir.RouteTable {
 	return a.acked.table
 }
 
-// suspectAll takes note that parts were nacked together. It reports false if there are
-// none.
+// suspectAll records that parts were nacked together. It returns false if there are none.
 func (a *partialRoutes) suspectAll(parts []*routePart, words string) bool {
 	a.search = nil
 	if len(parts) == 0 {
@@ -101,7 +101,8 @@ func (a *partialRoutes) suspectAll(parts []*routePart, words string) bool {
 	return true
 }
 
-// apart splits a group into those that the words name, and the rest, which comes first.
+// apart splits a group into the parts that the words name and the rest. The rest, which is
+// last, is tried first.
 func apart(g suspectGroup) []suspectGroup {
 	var named, rest []*routePart
 	for _, p := range g.parts {
@@ -117,7 +118,7 @@ func apart(g suspectGroup) []suspectGroup {
 	return []suspectGroup{{parts: named, words: g.words}, {parts: rest, words: g.words, exonerates: true}}
 }
 
-// cluster finds one that the proxy acked, nil for none.
+// cluster returns a cluster that the proxy acked, or nil for none.
 func (a *partialRoutes) cluster(name string) *ir.Cluster {
 	for _, v := range []*compiled.View{a.from, a.needs} {
 		if v == nil {
@@ -131,7 +132,7 @@ func (a *partialRoutes) cluster(name string) *ir.Cluster {
 	return nil
 }
 
-// proceed finds what is sent next. It reports false if nothing of the table can be.
+// proceed decides what is sent next. It returns false if no form of the table can be sent.
 func (a *partialRoutes) proceed() bool {
 	defer a.need()
 	for a.next() {
@@ -149,7 +150,7 @@ func (a *partialRoutes) proceed() bool {
 	return false
 }
 
-// next begins the next trial, or ends them.
+// next begins the next trial, or ends the search.
 func (a *partialRoutes) next() bool {
 	a.trial = noTrial
 	for {
@@ -182,7 +183,7 @@ func (a *partialRoutes) top() *suspectGroup {
 	return &a.search[len(a.search)-1]
 }
 
-// blame takes note that the group on trial is to blame.
+// blame records that the group on trial is to blame.
 func (a *partialRoutes) blame() {
 	top := a.top()
 	for _, p := range top.parts {
@@ -200,8 +201,8 @@ func (a *partialRoutes) halve() {
 		suspectGroup{parts: top.parts[:half:half], words: top.words, exonerates: true})
 }
 
-// send has the table sent without the suspected parts, except those of the last groups.
-// It reports false if there is no such table.
+// send sends the table without the suspected parts, except those of the last groups. It
+// returns false if there is no such table.
 func (a *partialRoutes) send(groups int) bool {
 	out := slices.Concat(a.guilty, a.held)
 	for _, g := range a.search[:len(a.search)-groups] {
@@ -219,8 +220,8 @@ func (a *partialRoutes) send(groups int) bool {
 	return true
 }
 
-// need keeps the clusters that the acked form of nacked parts leads to, and those that
-// are needed already, until something else is acked.
+// need keeps the clusters that the acked form of nacked parts leads to, and those that were
+// needed before, until the proxy acks something else.
 func (a *partialRoutes) need() {
 	var clusters []*ir.Cluster
 	add := func(parts []*routePart) {
@@ -241,7 +242,7 @@ func (a *partialRoutes) need() {
 	a.needs = &compiled.View{Config: &ir.Config{Clusters: clusters}, Serial: math.MinInt64}
 }
 
-// ack takes note that the proxy acked what it was sent.
+// ack records that the proxy acked what it was sent.
 func (a *partialRoutes) ack() {
 	a.acked = a.sent
 	a.conclude()
@@ -261,8 +262,8 @@ func (a *partialRoutes) conclude() {
 	}
 }
 
-// nack takes note that the proxy nacked it. It reports false if the proxy takes nothing
-// of the table.
+// nack records that the proxy nacked what it was sent. It returns false if the proxy
+// accepts no form of the table.
 func (a *partialRoutes) nack(words string) bool {
 	a.note(a.sent.Resource)
 	return a.reject(words) && a.proceed()
@@ -286,7 +287,8 @@ func (a *partialRoutes) reject(words string) bool {
 	return true
 }
 
-// coarser begins again with whole virtual hosts. It reports false if it did so before.
+// coarser starts the search again with whole virtual hosts as parts. It returns false if it
+// did so before.
 func (a *partialRoutes) coarser() bool {
 	if a.coarse {
 		return false

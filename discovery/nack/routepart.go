@@ -10,12 +10,12 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// routePart is a part of a route table that a proxy may nack by itself: a virtual host,
-// or those of its routes that come from the same objects.
+// routePart is a part of a route table that is blamed by itself: a virtual host, or the
+// routes in it that come from the same objects.
 type routePart struct {
 	partKey
 	host *ir.VirtualHost // as it should be
-	// routes of the part; those of the whole host if that is it.
+	// routes of the part; for a whole host all of its routes
 	routes   []*ir.Route
 	previous previous
 	words    string // of the nack that it is to blame for, or why it is held back
@@ -47,9 +47,9 @@ func hostNamed(t *ir.RouteTable, name string) *ir.VirtualHost {
 	return t.VirtualHosts[at]
 }
 
-// partsSince are the parts of a table that differ from an older one, nil for none. A part
-// is a whole virtual host if coarse asks for it, or if routes of the same objects do not
-// stand together.
+// partsSince returns the parts of a table that differ from an older one (nil for none). A
+// part is a whole virtual host if coarse is set, or if the routes of some objects are not
+// in one run.
 func partsSince(older, table *ir.RouteTable, coarse bool) []*routePart {
 	var out []*routePart
 	for _, h := range table.VirtualHosts {
@@ -89,13 +89,14 @@ func partsOf(old, h *ir.VirtualHost, coarse bool) []*routePart {
 	return out
 }
 
-// run is routes that stand together and come from the same objects.
+// run is a run of routes that come from the same objects.
 type run struct {
 	origins string
 	routes  []*ir.Route
 }
 
-// runsOf are those of a virtual host, and whether no two have the same origins.
+// runsOf returns the runs of a virtual host, and reports whether no two have the same
+// origins.
 func runsOf(h *ir.VirtualHost) (runs []run, apart bool) {
 	seen := map[string]bool{}
 	apart = true
@@ -122,17 +123,17 @@ func sameRoutes(a, b []*ir.Route) bool {
 	return slices.EqualFunc(a, b, func(a, b *ir.Route) bool { return a == b || reflect.DeepEqual(a, b) })
 }
 
-// is reports whether it is the same part with the same content.
+// is reports whether two parts are the same part with the same content.
 func (p *routePart) is(o *routePart) bool {
 	return p.partKey == o.partKey && sameDomains(p.host, o.host) && sameRoutes(p.routes, o.routes)
 }
 
-// isBack reports whether it is again what the proxy acked before.
+// isBack reports whether the part is again in the form that the proxy acked before.
 func (p *routePart) isBack() bool {
 	return p.previous.host != nil && sameDomains(p.previous.host, p.host) && sameRoutes(p.previous.routes, p.routes)
 }
 
-// origin are the objects to blame for what is new in it.
+// origin returns the objects to blame for what is new in the part.
 func (p *routePart) origin() []diag.Ref {
 	var refs []diag.Ref
 	for _, r := range p.routes {
@@ -146,7 +147,7 @@ func (p *routePart) origin() []diag.Ref {
 	return diag.UniqueRefs(refs)
 }
 
-// namedIn reports whether a proxy's words name it, or something in it.
+// namedIn reports whether a proxy's words name the part, or something in it.
 func (p *routePart) namedIn(words string) bool {
 	names := []string{p.partKey.host}
 	if p.origins == "" {
@@ -163,7 +164,7 @@ func (p *routePart) namedIn(words string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return len(n) > 2 && mentions(words, n) })
 }
 
-// resolve finds the clusters that what came before leads to.
+// resolve finds the clusters of the form that was acked before.
 func (p *routePart) resolve(find func(name string) *ir.Cluster) {
 	var out []*ir.Cluster
 	for _, r := range p.previous.routes {
@@ -176,9 +177,9 @@ func (p *routePart) resolve(find func(name string) *ir.Cluster) {
 	p.previous.clusters = out
 }
 
-// tableWithout is the table with the last acked form in place of some parts. It keeps the
-// domains of the table, so that none has two hosts. A domain that had no host before is
-// closed, and so is a part that was never there.
+// tableWithout returns the table with the last acked form in place of some parts. It keeps
+// the domains of the table, so no domain has two hosts. A domain that had no host before is
+// closed, and so is a part that was never acked.
 func tableWithout(table *ir.RouteTable, parts []*routePart) *ir.RouteTable {
 	if len(parts) == 0 {
 		return table
@@ -217,8 +218,8 @@ func hostsWithout(h *ir.VirtualHost, parts []*routePart) []*ir.VirtualHost {
 	return []*ir.VirtualHost{&out}
 }
 
-// previousRoutes are the routes acked last. If there were none, they are closed, so that
-// their requests go nowhere else.
+// previousRoutes returns the routes that were acked last. If there were none, it returns
+// closed routes, so that their requests go nowhere else.
 func (p *routePart) previousRoutes() []*ir.Route {
 	if p.previous.host != nil {
 		return p.previous.routes

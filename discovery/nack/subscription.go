@@ -5,21 +5,21 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// Subscription is one type on a stream, as far as this package asks about it and decides
-// what is sent next.
+// Subscription is one type on a stream, as far as this package needs it: to ask about it,
+// and to decide what is sent next.
 type Subscription interface {
 	TypeURL() string
-	// Wild reports whether responses of the type, in the state of the world, hold
-	// everything, so that what is missing is removed.
+	// Wild reports whether a response of the type, in the state of the world, has all
+	// resources, so that a missing one is removed.
 	Wild() bool
 	// Wants reports whether the proxy subscribes to a name.
 	Wants(name string) bool
-	// Alike reports whether two sets are the same in all that the proxy wants.
+	// Alike reports whether two sets are equal in everything that the proxy wants.
 	Alike(older, s *xds.Set) bool
-	// Acked is what the proxy acknowledged last.
+	// Acked returns what the proxy acked last.
 	Acked() compiled.At
-	// Acknowledged is the last resource of a name that the proxy took, when nothing of
-	// the name is refused; nil for none.
+	// Acknowledged returns the last resource of a name that the proxy acked, or nil for
+	// none. It does not know what the proxy nacks of the name.
 	Acknowledged(name string) *xds.Resource
 	// ClusterNacks is what the proxy nacks of the clusters that route tables lead to; nil
 	// for another type.
@@ -28,11 +28,11 @@ type Subscription interface {
 	// stream.
 	CameWithSomething() bool
 
-	// AddPending has the next response hold a resource of a name again.
+	// AddPending adds the resource of a name to the next response.
 	AddPending(name string)
-	// RequireAnswer has a next response, even if there is nothing in it.
+	// RequireAnswer sends a next response even if it is empty.
 	RequireAnswer()
-	// Restart has the next response hold all that the proxy wants.
+	// Restart makes the next response have everything that the proxy wants.
 	Restart()
 }
 
