@@ -1,8 +1,8 @@
-// Package poll decides what a proxy that polls is answered, and what its polls say about
-// it. In comes a Request with the view that is published for the proxy; out comes the
-// view, or two together, that the answer is of. A Transition keeps the order of make
-// before break, and holds on to an unknown version until this replica has caught up; for
-// v1, Fetched keeps what was last answered. The package locates no proxies.
+// Package poll decides how polls are answered, and what they say about the proxy. In comes
+// a Request with the view that is published for the proxy. Out comes the view that the
+// answer is made from, or two views together. A Transition keeps the order of make before
+// break, and keeps an unknown version as it is until this replica has caught up. For v1,
+// Fetched records the last answers. The package finds no proxies.
 //
 // Read in this order: transition.go, subscription.go, shown.go, unknownversion.go,
 // pollstatus.go, fetched.go.

@@ -17,7 +17,7 @@ type Fetched struct {
 	again   bool // one of them a second time
 }
 
-// CameBack reports whether the proxy has fetched something again.
+// CameBack reports whether the proxy has fetched some type a second time.
 func (f *Fetched) CameBack() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

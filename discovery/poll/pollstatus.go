@@ -58,8 +58,9 @@ func (t *Transition) HasPolled() bool {
 	return len(t.held) > 0
 }
 
-// EachRefusal visits what the proxy refuses of what its polls are answered, by the objects
-// of which that is made and what it has is not. Which of them is to blame it does not say.
+// EachRefusal visits the answers that the proxy refuses. A poll does not say which object
+// is to blame. So it visits the objects that the answer comes from and the configuration
+// that the proxy has does not.
 func (t *Transition) EachRefusal(node string, visit func(diag.Ref, feedback.Refusal)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,15 +99,15 @@ func (t *Transition) ackedView() *compiled.View {
 	return nil
 }
 
-// traced is a part of a configuration, which stays the same value as long as it says the
+// traced is a part of a configuration. It is the same value as long as its content is the
 // same.
 type traced interface {
 	comparable
 	EachOrigin(visit func(diag.Ref))
 }
 
-// freshIn are the objects that parts of a view came from which another one, nil for
-// none, has not.
+// freshIn returns the objects of those parts of a view that another view (nil for none)
+// lacks.
 func freshIn[P traced](v, older *compiled.View, parts func(*compiled.View) []P) []diag.Ref {
 	known := map[P]bool{}
 	if older != nil {
@@ -128,7 +129,7 @@ func freshIn[P traced](v, older *compiled.View, parts func(*compiled.View) []P) 
 	return refs
 }
 
-// status of a type of which the newest was sent, or not yet.
+// status returns the state of a type; newest reports whether the newest version was sent.
 func (p *passing) status(newest bool) feedback.TypeStatus {
 	s := feedback.TypeStatus{State: feedback.Synced, Version: p.acked}
 	switch {
@@ -142,7 +143,8 @@ func (p *passing) status(newest bool) feedback.TypeStatus {
 	return s
 }
 
-// noteVersion takes in the version that a poll carries, and what the one before was answered.
+// noteVersion records the version that a poll carries, and the version that the last poll
+// was answered with.
 func (t *Transition) noteVersion(version, sent string) {
 	if version != "" {
 		t.hasVersion.Store(true)
@@ -155,10 +157,11 @@ func (t *Transition) noteVersion(version, sent string) {
 // HasVersion reports whether a poll carried a version.
 func (t *Transition) HasVersion() bool { return t.hasVersion.Load() }
 
-// CameBack reports whether a poll carried the version that the one before was answered.
+// CameBack reports whether a poll carried the version that the poll before it was answered
+// with.
 func (t *Transition) CameBack() bool { return t.cameBack.Load() }
 
-// Pace is the time between the last two polls for clusters, 0 before there were two.
+// Pace returns the time between the last two polls for clusters, 0 before the second one.
 func (t *Transition) Pace() time.Duration { return time.Duration(t.pace.Load()) }
 
 // Acked returns the last one of what the proxy should have all of which it has shown to
@@ -188,7 +191,7 @@ func (t *Transition) noteShown(s *shown, of *xds.Set, names []string, version, a
 	t.noteRefusing()
 }
 
-// Hold does something while a poll would be answered: other polls of the proxy wait.
+// Hold calls do while the other polls of the proxy wait, as during an answer.
 func (t *Transition) Hold(do func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,24 +10,23 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// subscription is a route table that a proxy polls, or its listeners.
+// subscription is a route table that a proxy polls for, or its listeners.
 type subscription struct {
 	polled time.Time
 	missed int // polls for clusters since then
-	// version that the last poll carried; "" when the proxy has nothing.
+	// version is the one that the last poll carried, "" if the proxy has nothing.
 	version string
-	// acked is the view that the last poll's version is of; nil when that is of
-	// none that is held.
+	// acked is the held view that has the version of the last poll, nil if none has.
 	acked *compiled.View
-	// sent is the view that the last answer was of. The proxy is at one of the
-	// two, or if acked is nil, at a view that is not known here.
+	// sent is the view of the last answer. The proxy is at one of the two views or, if
+	// acked is nil, at a view that is not known here.
 	sent  *compiled.View
-	moved time.Time // when has last changed
+	moved time.Time // when acked last changed
 
 	passing passing
 }
 
-// follow takes over what the next poll says.
+// follow records the next poll.
 func (s *subscription) follow(next subscription) {
 	if s.acked != next.acked {
 		s.moved = next.polled
@@ -50,25 +49,26 @@ func (s *subscription) at(v *compiled.View) bool {
 	return s.acked == v || s.sent == v || s.acked == nil && s.version != ""
 }
 
-// silent reports whether the proxy has stopped to poll: the listener is gone that
-// took its routes from here. It still polls clusters, or nothing is known.
+// silent reports whether the proxy no longer polls for the table, because the listener that
+// used it is gone. If the proxy does not poll for clusters either, that is not known.
 func (s *subscription) silent(now time.Time, patience time.Duration) bool {
 	return s.missed > 2 && now.Sub(s.polled) > patience
 }
 
-// passing counts the polls of a proxy that passes over what it is answered.
+// passing counts the polls in which a proxy ignores the last answer.
 type passing struct {
 	acked, sent string // versions
 	times       int
-	behind      bool // there is something newer than the last poll was answered
+	behind      bool // there is something newer than the last answer
 }
 
-// passedOver is how often the same answer must be passed over to be a refusal.
-// Once is a poll that was under way, twice a lost answer.
+// passedOver is how often a proxy may ignore the same answer before that counts as a
+// refusal. The first poll may have been under way, and the second answer may have been
+// lost.
 const passedOver = 3
 
-// note takes a poll and its answer. A poll without a version, as of a person with
-// curl, passes over nothing.
+// note records a poll and its answer. A poll without a version, such as that of a person
+// with curl, ignores nothing.
 func (p *passing) note(acked, sent string) {
 	if acked == sent || acked == "" {
 		*p = passing{acked: acked, sent: sent}
@@ -80,10 +80,10 @@ func (p *passing) note(acked, sent string) {
 	p.acked, p.sent, p.times, p.behind = acked, sent, p.times+1, false
 }
 
-// refused reports whether the proxy keeps another version than it is answered.
+// refused reports whether the proxy keeps another version than that of its answers.
 func (p *passing) refused() bool { return p.times > passedOver }
 
-// noteRefusing has the proxy counted among those that refuse something, or not.
+// noteRefusing reports to Refusing when the proxy begins or ceases to refuse something.
 func (t *Transition) noteRefusing() {
 	refuses := t.clusters.refused() || t.endpoints.over.refused() || t.secrets.over.refused()
 	for _, s := range t.routed {
@@ -95,7 +95,7 @@ func (t *Transition) noteRefusing() {
 	t.refuses = refuses
 }
 
-// Refusals say what the proxy keeps instead of what it is answered.
+// Refusals returns, in words, which version the proxy keeps instead of that of its answers.
 func (t *Transition) Refusals() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

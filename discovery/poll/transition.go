@@ -33,22 +33,23 @@ type Transition struct {
 	// held are the views that the proxy may still route by, oldest first.
 	// The last one is the target.
 	held []*compiled.View
-	// recent has the clusters that a proxy may still route to which came with
-	// versions already; nil when there are none.
+	// recent has clusters that a proxy may still route to if it came with versions; nil if
+	// there are none.
 	recent *compiled.View
 	order  int64         // of the target
 	since  time.Time     // when the transition began
-	polled time.Time     // when anything last was
-	gap    time.Duration // before that
-	asked  time.Time     // when clusters were last polled
+	polled time.Time     // when anything was last polled for
+	gap    time.Duration // time between the last two polls
+	asked  time.Time     // when clusters were last polled for
 	pace   atomic.Int64  // a time.Duration between the last two polls for clusters, 0 before two were seen
 	// A poll carried a version, and one the version that it was answered before.
 	hasVersion, cameBack atomic.Bool
-	offered              time.Time // when the target's clusters were first answered
-	// arrival is when a proxy came that had versions already: what it routes
-	// by is in none of its polls but those for routes. Zero once that is known.
+	offered              time.Time // when the target's clusters were first sent
+	// arrival is when a proxy came that already had versions. Only its polls for routes
+	// show what it routes by. It is zero once that is known.
 	arrival time.Time
-	// routed is by route table polled, listeners under their type.
+	// routed has the subscriptions by the name of the route table, listeners under their
+	// type.
 	routed   map[string]*subscription
 	clusters passing
 	// endpoints and secrets are polled one by one.
@@ -64,19 +65,18 @@ type Transition struct {
 }
 
 const (
-	// grace is what an Envoy gets between an answer and the next step, to
-	// apply it and to fetch the endpoints of new clusters.
+	// grace is the time between an answer and the next step, in which an Envoy applies the
+	// answer and fetches the endpoints of new clusters.
 	grace = 250 * time.Millisecond
-	// lostFor is how long polls for one type may go to a replica that does not answer,
-	// one after the other.
+	// lostFor is how long all polls for one type may go to a replica that does not answer.
 	lostFor = 10 * time.Second
 )
 
-// openBy is how long after the beginning routes change at the latest. Envoy
-// waits between one and two delays, so the next poll for clusters comes within
-// twice the last wait, and one of them may go to another replica; before two were
-// seen, the longest of the mesh's own is taken, for the delay between them is set
-// where the proxy was started.
+// openBy returns the time after which routes change at the latest. An Envoy waits between
+// one and two delays, so its next poll for clusters comes within twice the last wait, and
+// one poll may go to another replica. The delay between polls for clusters is set where the
+// proxy was started. Before two such polls were seen, the longest delay in the mesh
+// settings is used.
 func (t *Transition) openBy(target *compiled.View) time.Duration {
 	pace := time.Duration(t.pace.Load())
 	if pace == 0 {
@@ -85,26 +85,27 @@ func (t *Transition) openBy(target *compiled.View) time.Duration {
 	return 4*min(pace, history.MaxPace) + grace
 }
 
-// closeBy leaves the time of another poll for routes.
+// closeBy returns the time after which old clusters go at the latest: there was time for
+// another poll for routes.
 func (t *Transition) closeBy(target *compiled.View) time.Duration {
 	return t.openBy(target) + 2*min(target.Config.RouteDelay, history.MaxPace) + grace
 }
 
 // Request is one poll: what the proxy says, and what is published for it.
 type Request struct {
-	Version string         // that it has accepted; "" for none
+	Version string         // that the proxy has accepted; "" for none
 	Next    *compiled.View // that is published for it
-	Order   int64          // of what is published later is higher
-	// Past are views that the proxy may be at if this server does not know it, and
-	// one of clusters alone that it may have, or nil. Older views than one that the
-	// proxy is at are left out.
+	Order   int64          // a view that is published later has a higher order
+	// Past returns the views that a proxy may be at if this server does not know it, and a
+	// view with only clusters that it may have, or nil. It leaves out views that are older
+	// than one that the proxy is at.
 	Past func(is func(*compiled.View) bool) (views []*compiled.View, recent *compiled.View)
-	// IsCaughtUp reports whether this server has all that was stored before a time.
+	// IsCaughtUp reports whether this server has everything that was stored before a time.
 	IsCaughtUp func(time.Time) bool
 }
 
-// AnswerClusters returns the answer to a poll for clusters. compose makes it of
-// the target's clusters and those that only older views have.
+// AnswerClusters returns the answer to a poll for clusters. compose makes it from the
+// target and the views that have clusters which the target lacks.
 func (t *Transition) AnswerClusters(p Request, compose func(target *compiled.View, beside []*compiled.View) (xds.Answer, error)) (xds.Answer, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,7 +132,7 @@ func (t *Transition) AnswerClusters(p Request, compose func(target *compiled.Vie
 	if t.offered.IsZero() {
 		t.offered = now
 		if answer.Version == p.Version {
-			t.offered = t.since.Add(-grace) // It has them, and had the time.
+			t.offered = t.since.Add(-grace) // The proxy has the clusters, and had time to fetch their endpoints.
 		}
 	}
 	t.noteVersion(p.Version, t.clusters.sent)
@@ -141,8 +142,8 @@ func (t *Transition) AnswerClusters(p Request, compose func(target *compiled.Vie
 	return answer, nil
 }
 
-// AnswerRoutes returns the answer to a poll for a route table, or for the
-// listeners. compose makes it of a view.
+// AnswerRoutes returns the answer to a poll for a route table, or for the listeners.
+// compose makes it from a view.
 func (t *Transition) AnswerRoutes(p Request, name string, compose func(*compiled.View) (xds.Answer, error)) (xds.Answer, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,8 +190,7 @@ func (t *Transition) AnswerRoutes(p Request, name string, compose func(*compiled
 	return answer, err
 }
 
-// keep answers a poll of a proxy that has what is not known here. It keeps that: the
-// version is the whole answer.
+// keep answers a proxy that has an unknown version: it keeps that version.
 func (t *Transition) keep(p Request, name string, now time.Time) xds.Answer {
 	t.note(name, subscription{polled: now, version: p.Version}, p.Version)
 	return xds.Answer{Version: p.Version}
@@ -202,7 +202,7 @@ func (t *Transition) keepClusters(now time.Time) {
 	t.ask(now)
 }
 
-// ask notes when clusters were polled.
+// ask records a poll for clusters.
 func (t *Transition) ask(now time.Time) {
 	if !t.asked.IsZero() {
 		t.pace.Store(int64(now.Sub(t.asked)))
@@ -213,8 +213,8 @@ func (t *Transition) ask(now time.Time) {
 	}
 }
 
-// welcome takes a proxy for one that has just come when it has a version that it was
-// not sent here: another replica has answered it meanwhile.
+// welcome treats a proxy as new if it has a version that it was not sent here: another
+// replica has answered it in between.
 func (t *Transition) welcome(p Request, last *passing, now time.Time) {
 	t.await(p, now)
 	if p.Version == "" || last.sent == "" || p.Version == last.sent || p.Version == last.acked {
@@ -223,8 +223,8 @@ func (t *Transition) welcome(p Request, last *passing, now time.Time) {
 	t.reset()
 }
 
-// await has routes wait anew for clusters when the proxy was away for longer than it
-// mostly is: another replica may have answered its poll for clusters.
+// await makes routes wait for clusters again if the proxy was away for longer than usual:
+// another replica may have answered its poll for clusters.
 func (t *Transition) await(p Request, now time.Time) {
 	gap := now.Sub(t.polled)
 	if t.polled.IsZero() {
@@ -244,7 +244,7 @@ func (t *Transition) reset() {
 	t.noteRefusing()
 }
 
-// beside are the views that the proxy may still route by, besides the target.
+// beside returns the views, except the target, that the proxy may still route by.
 func (t *Transition) beside() []*compiled.View {
 	older := t.held[:len(t.held)-1]
 	if t.recent != nil {
@@ -253,8 +253,8 @@ func (t *Transition) beside() []*compiled.View {
 	return older
 }
 
-// accepted is the newest view of those held whose answer has this version, or
-// the one in whose place one with the same clusters is held; nil for none.
+// accepted returns the newest held view whose answer has this version, or the held view
+// that replaced such a view because its clusters are the same; nil for none.
 func (t *Transition) accepted(name, version string, compose func(*compiled.View) (xds.Answer, error)) (*compiled.View, error) {
 	if version == "" {
 		return nil, nil
@@ -274,8 +274,8 @@ func (t *Transition) accepted(name, version string, compose func(*compiled.View)
 	return nil, nil
 }
 
-// note remembers what a poll for routes said. Names are the client's to choose,
-// so only the tables of the views that are held are kept.
+// note records a poll for routes. Clients choose the names, so only tables of the held
+// views are recorded.
 func (t *Transition) note(name string, next subscription, answered string) {
 	if !slices.ContainsFunc(t.held, func(v *compiled.View) bool { return v.HasTable(name) }) {
 		return
@@ -315,7 +315,7 @@ func (t *Transition) advance(p Request, now time.Time, is func(*compiled.View) b
 		t.replace(target, next)
 		return
 	}
-	// A proxy that waits already does not begin to wait anew.
+	// A proxy that is waiting already does not start to wait again.
 	if t.open(target, now) {
 		t.since = now
 	}
@@ -330,9 +330,8 @@ func (t *Transition) advance(p Request, now time.Time, is func(*compiled.View) b
 
 func (t *Transition) target() *compiled.View { return t.held[len(t.held)-1] }
 
-// begin starts with a proxy that this server has not seen. One that has
-// versions got them from another server, or by this one before it started
-// anew, and may be at a view of the past.
+// begin starts with a proxy that this server has not seen. A proxy with versions got them
+// from another server, or from this one before its restart, and may be at a past view.
 func (t *Transition) begin(p Request, now time.Time, is func(*compiled.View) bool) {
 	t.order = p.Order
 	t.held, t.recent, t.since, t.offered = []*compiled.View{p.Next}, nil, now, now
@@ -347,7 +346,7 @@ func (t *Transition) begin(p Request, now time.Time, is func(*compiled.View) boo
 	}
 }
 
-// replace puts a view with the same clusters in the place of the target.
+// replace replaces the target by a view with the same clusters.
 func (t *Transition) replace(target, next *compiled.View) {
 	t.held[len(t.held)-1] = next
 	t.clusters.behind = true
@@ -356,14 +355,14 @@ func (t *Transition) replace(target, next *compiled.View) {
 	}
 }
 
-// drop makes room by the oldest view that nothing of the proxy is at, if there
-// is one.
+// drop drops the oldest view that no table of the proxy is at or, if there is none, the
+// oldest view.
 func (t *Transition) drop() {
 	oldest := max(0, slices.IndexFunc(t.held, func(v *compiled.View) bool { return !t.needs(v) }))
 	t.held = slices.Delete(t.held, oldest, oldest+1)
 }
 
-// needs reports whether a table of the proxy is at the view, as far as is known.
+// needs reports whether a table of the proxy may be at the view.
 func (t *Transition) needs(v *compiled.View) bool {
 	for _, s := range t.routed {
 		if s.at(v) {
@@ -384,8 +383,8 @@ func (t *Transition) open(target *compiled.View, now time.Time) bool {
 	return !t.offered.IsZero() && (t.offered.Before(t.since) || now.Sub(t.offered) >= grace)
 }
 
-// waitsAtMost is openBy, but for a newcomer: its poll for clusters may still be with a
-// replica that does not answer.
+// waitsAtMost returns openBy, or more for a new proxy: its poll for clusters may be waiting
+// for a replica that does not answer.
 func (t *Transition) waitsAtMost(target *compiled.View) time.Duration {
 	if t.arrival.IsZero() {
 		return t.openBy(target)
@@ -417,7 +416,7 @@ func (t *Transition) ForgetPast() {
 func (t *Transition) release(target *compiled.View, now time.Time) {
 	maps.DeleteFunc(t.routed, func(_ string, s *subscription) bool { return s.silent(now, max(t.closeBy(target), lostFor)) })
 	if len(t.routed) == 0 && now.Sub(t.since) < t.closeBy(target) || !t.arrival.IsZero() && now.Sub(t.arrival) < max(t.closeBy(target), history.WarmingBound) {
-		return // Not all is known yet of what it routes by.
+		return // It is not yet known what the proxy routes by.
 	}
 	t.arrival = time.Time{}
 	for _, s := range t.routed {

@@ -9,32 +9,33 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/history"
 )
 
-// A proxy that polls several replicas in turn may have a version from another replica
-// that this one has not published yet. Its version is then of no view known here, and so
-// may be one that it got long ago. While this replica cannot tell which, it changes
-// nothing: it answers with the version that the proxy has, and no content. It knows as
-// soon as it has published all that was stored before the poll (Request.IsCaughtUp).
+// A proxy that polls several replicas in turn may have a version from another replica that
+// this one has not published yet. No view known here has that version, so it may just as
+// well be very old. While this replica cannot tell, it changes nothing: its answer has the
+// version of the proxy and no content. It can tell as soon as it has published everything
+// that was stored before the poll (Request.IsCaughtUp).
 
-// unknownVersion is a version of one type or route table that is of no view known here.
+// unknownVersion is a version of one type or route table that no view known here has.
 type unknownVersion struct {
 	version string
 	since   time.Time
-	old     bool // all that is newer is known
+	old     bool // everything newer is known here, so it is old
 }
 
 const (
-	// maxUnknownVersions bounds those of one proxy, as names are the client's to choose.
+	// maxUnknownVersions bounds the versions of one proxy, because clients choose the
+	// names.
 	maxUnknownVersions = 64
-	// unknownFor is how long one is waited for: by then no replica sends it any more,
-	// unless it is cut off.
+	// unknownFor is how long a proxy keeps an unknown version: after that no replica sends
+	// it any more, unless the replica is cut off.
 	unknownFor = history.PastFor
-	// CatchUpAge is how long ago it may be that this replica had everything for it to be
-	// believed that there is nothing of a name.
+	// CatchUpAge is how recently this replica must have had everything before it answers
+	// that a name does not exist.
 	CatchUpAge = time.Second
 )
 
 // isUnknown reports whether the version that a proxy has of a type or table may be newer
-// than all that is known here.
+// than everything known here.
 func (t *Transition) isUnknown(p Request, name string, last *passing, now time.Time, is func(*compiled.View) bool) bool {
 	known, again := t.unknownVersions[name]
 	again = again && known.version == p.Version
@@ -51,7 +52,7 @@ func (t *Transition) isUnknown(p Request, name string, last *passing, now time.T
 	}
 	waits := t.waitsFor(known, p, now)
 	if !waits && !known.old {
-		// What others sent meanwhile is in the history by now.
+		// By now the history has what other replicas sent in between.
 		known.old = true
 		t.reset()
 		t.begin(p, now, is)
@@ -64,8 +65,7 @@ func (t *Transition) waitsFor(s unknownVersion, p Request, now time.Time) bool {
 	return !s.old && now.Sub(s.since) < unknownFor && !p.IsCaughtUp(s.since)
 }
 
-// IsAhead reports whether the proxy may have something that is newer than all that is
-// known here.
+// IsAhead reports whether the proxy may have something newer than everything known here.
 func (t *Transition) IsAhead(p Request) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,12 +81,12 @@ func (t *Transition) isAheadLocked(p Request, now time.Time) bool {
 	return false
 }
 
-// ErrBehind: what a proxy asks for is not known here, and it may be that another replica
-// has sent it.
+// ErrBehind means that a proxy asks for something that is not known here and that another
+// replica may have sent it.
 var ErrBehind = errors.New("another replica may have sent the proxy what is not known here yet")
 
-// lacksTable reports whether a proxy asks for a route table that is still to be heard of
-// here, or that would be sent before what it leads to.
+// lacksTable reports whether a route table that a proxy asks for may still arrive here, or
+// would be sent before its clusters.
 func (t *Transition) lacksTable(p Request, name string, target *compiled.View, now time.Time) bool {
 	return p.Version == "" && (t.isAheadLocked(p, now) || name != "" && !target.HasTable(name) && !p.IsCaughtUp(now.Add(-CatchUpAge)))
 }
