@@ -1,18 +1,18 @@
 package stream
 
-// What parts of a stream take in memory beside what all streams share, in bytes.
+// These estimate, in bytes, the memory of parts of a stream that other streams do not
+// share.
 const (
-	nameCost = 48 // of a name in a map, beside the name
-	// madeCost is that of a resource made for a name that does not exist, beside the name:
-	// the resource and its encoded form.
+	nameCost = 48 // of a name in a map, without the name
+	// madeCost is the memory of a resource that is made for a name that does not exist,
+	// without the name: the resource and its encoded form.
 	madeCost = 640
-	// maxMade bounds the resources of that kind in one response. The other names wait
-	// for the next one.
+	// maxMade bounds such resources in one response. The other names wait for the next one.
 	maxMade = 1 << 12
 )
 
-// Held returns about how many bytes the server holds for this stream alone: for names
-// that the proxy asks for and that do not exist, and for the responses that they need.
+// Held estimates how many bytes the server holds for this stream alone: for names that the
+// proxy asks for and that do not exist, and for the responses that they need.
 func (st *Stream) Held() int64 {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -7,13 +7,13 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// initialVersions is what a proxy says that it has of a type when it connects. It is kept
-// until it is known what the proxy should have.
+// initialVersions is what a proxy that connects already has of a type, by its own words. It
+// is kept until the view of the proxy is known.
 type initialVersions struct {
-	before   bool              // it came with something
-	version  string            // of all, state of the world
-	versions map[string]string // by name, delta
-	// gone are those of them that do not exist any more and are not withdrawn yet.
+	before   bool              // the proxy has something
+	version  string            // one version of everything, in the state of the world
+	versions map[string]string // versions by name, in delta
+	// gone are the resources among them that no longer exist and are not withdrawn yet.
 	gone []string
 	// bytes of names and versions, until all of them are withdrawn
 	bytes int
@@ -21,7 +21,7 @@ type initialVersions struct {
 
 func (c *initialVersions) withSomething() bool { return c.version != "" || len(c.versions) > 0 }
 
-// takeInitial takes the versions of a delta client. A cluster that was sent meanwhile
+// takeInitial records the versions of a delta client. A cluster that was sent in between
 // waits for its endpoints even if they are the same.
 func (t *subscription) takeInitial(versions map[string]string) {
 	t.initial.versions = map[string]string{}
@@ -33,7 +33,7 @@ func (t *subscription) takeInitial(versions map[string]string) {
 	}
 }
 
-// meet treats what the proxy says that it has as if it had been sent, and makes the rest
+// meet treats what the proxy already has as if it had been sent, and makes everything else
 // pending.
 func (t *subscription) meet(to compiled.At, find func(string) *xds.Resource) {
 	has := t.initial
@@ -74,7 +74,7 @@ func (t *subscription) meetEach(has map[string]string, desired *xds.Set, find fu
 	}
 }
 
-// withdrawGone makes the removal of what is gone pending.
+// withdrawGone makes the removal of resources that no longer exist pending.
 func (t *subscription) withdrawGone() {
 	for _, name := range t.initial.gone {
 		if t.sent.Named(name) == nil {

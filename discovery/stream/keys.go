@@ -8,9 +8,9 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// SendKeys has the stream send the private keys of a scope, because its connection
-// proves that the proxy may have them. Without it the stream sends none. The caller must
-// call it before the first Receive.
+// SendKeys lets the stream send the private keys of a scope, because its connection proves
+// that the proxy may have them. By default the stream sends none. Call SendKeys before the
+// first Receive.
 func (st *Stream) SendKeys(scope compiled.KeyScope) { st.keys = scope }
 
 // secretsOf returns the secrets that the proxy is sent.

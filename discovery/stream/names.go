@@ -6,12 +6,12 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// names are the resources of a type that a stream subscribes to by name. An Envoy
-// subscribes to the endpoints of all of its clusters: these names are those of a set that
-// many streams share, and take no memory of the stream's own.
+// names are the names of a type that a stream subscribes to. An Envoy subscribes to the
+// endpoints of all of its clusters. These are the names of a set that many streams share,
+// so they take no memory for each stream.
 type names struct {
-	shared *xds.Set            // whose names are among them; nil for none
-	extra  map[string]struct{} // that the set has not
+	shared *xds.Set            // the set whose names are among them; nil for none
+	extra  map[string]struct{} // names that the set lacks
 	bytes  int                 // of extra
 }
 
@@ -30,7 +30,7 @@ func (n *names) has(name string) bool {
 	return ok
 }
 
-// are reports whether they are exactly the ones listed, in any order.
+// are reports whether they are exactly the listed names, in any order.
 func (n *names) are(list []string) bool {
 	if len(list) < n.len() {
 		return false
@@ -66,7 +66,7 @@ func (n *names) remove(name string) {
 	}
 }
 
-// list makes them the names of a set, and others.
+// list sets them to the names of a set, and extra ones.
 func (n *names) list(of *xds.Set, extra map[string]struct{}) {
 	n.shared, n.extra, n.bytes = of, extra, 0
 	for name := range extra {
@@ -74,7 +74,7 @@ func (n *names) list(of *xds.Set, extra map[string]struct{}) {
 	}
 }
 
-// own returns all of them as a set of its own.
+// own returns all of them in a map of the caller's.
 func (n *names) own() map[string]struct{} {
 	all := make(map[string]struct{}, n.len())
 	for name := range n.extra {
@@ -88,8 +88,8 @@ func (n *names) own() map[string]struct{} {
 	return all
 }
 
-// share keeps them as the names of a set, and perhaps others, if they include all of the
-// set. So no older set stays in memory for its names.
+// share keeps them as the names of a set, with extra ones, if they include the whole set.
+// So no older set stays in memory only for its names.
 func (n *names) share(s *xds.Set) {
 	if n.shared == s || n.len() < len(s.Sorted) || len(s.Sorted) == 0 {
 		return

@@ -1,8 +1,8 @@
 package stream
 
-// newlySubscribed are the names that a proxy has subscribed to since it was first sent
-// something of their type, until it acks what it is sent of them. It has acked nothing of
-// these names yet, whatever it acks of others meanwhile.
+// newlySubscribed has the names that a proxy subscribed to after the first response of
+// their type, until the proxy acks what it is sent of them. Until then it has acked nothing
+// of these names, whatever it acks of others.
 type newlySubscribed map[string]struct{}
 
 func (f *newlySubscribed) add(name string) {
@@ -23,7 +23,8 @@ func (f newlySubscribed) has(name string) bool {
 	return is
 }
 
-// begin makes a name pending that the proxy subscribes to, and perhaps wanted before.
+// begin makes a name pending that the proxy subscribes to, even if it was subscribed
+// before.
 func (t *subscription) begin(name string, wanted bool) {
 	t.pending.add(name)
 	if !wanted && t.sent.Set != nil {
@@ -31,7 +32,7 @@ func (t *subscription) begin(name string, wanted bool) {
 	}
 }
 
-// beginAll makes everything pending, whatever its name and whether it was wanted before.
+// beginAll makes all names pending, even those that were subscribed before.
 func (t *subscription) beginAll(wanted func(name string) bool) {
 	t.pending.answer, t.pending.all = true, true
 	if t.sent.Set == nil {
@@ -44,8 +45,8 @@ func (t *subscription) beginAll(wanted func(name string) bool) {
 	}
 }
 
-// forget drops what is known of names that the proxy does not want any more: when it
-// subscribes to one again, it has nothing of it.
+// forget drops names that the proxy has unsubscribed from. If it subscribes to one again,
+// it has nothing of it.
 func (t *subscription) forget() {
 	for name := range t.newly {
 		if !t.Wants(name) {

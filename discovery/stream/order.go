@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxUnderway bounds the responses for clusters that are not acknowledged, and so
-	// what waits for a client that does not read.
+	// maxUnderway bounds the responses for clusters that are not acked, and so the memory
+	// for a client that does not read.
 	maxUnderway = 16
 )
 
-// next returns the first response that the order allows, nil if nothing is due. First
-// come clusters, together with those that may still be routed to, then their endpoints,
-// then the listeners and routes that lead to them, and last the clusters without those
-// that nothing leads to any more (docs/decisions/017-streams.md).
+// next returns the first response that the order allows, or nil if nothing is pending.
+// Clusters come first, together with old ones that the proxy may still route to. Then come
+// their endpoints, then the listeners and routes that lead to them, and last the clusters
+// without the old ones (docs/decisions/017-streams.md).
 func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	if st.proxyless {
 		return st.nextProxyless(target)
@@ -51,7 +51,7 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	return st.dueOf(&st.routes, routes, target.TableNamed)
 }
 
-// meet takes note of what the proxy says that it has.
+// meet records what the proxy already has.
 func (st *Stream) meet(target *compiled.Streamed, listeners, routes compiled.At) {
 	clusters := compiled.At{Set: target.Clusters, View: target.View}
 	if initial := &st.clusters.initial; initial.withSomething() {
@@ -67,8 +67,8 @@ func (st *Stream) meet(target *compiled.Streamed, listeners, routes compiled.At)
 	st.secrets.meet(secrets, secrets.Named)
 }
 
-// mayRouteBy are the views that a proxy may route by when it comes with clusters of a
-// version, besides those clusters of which it says itself that it has them.
+// mayRouteBy returns the views that a proxy may route by if it came with clusters of some
+// version. They do not cover the clusters that the proxy names itself.
 func (st *Stream) mayRouteBy(version string, target *compiled.Streamed) []*compiled.View {
 	views := []*compiled.View{target.View}
 	if version == "" || version == target.Clusters.Version {
@@ -80,9 +80,9 @@ func (st *Stream) mayRouteBy(version string, target *compiled.Streamed) []*compi
 	})...)
 }
 
-// leaving returns the views that the proxy may still route by although it should be at
-// another one, oldest first. If there is none, clusters that it came with and that do not
-// exist any more are withdrawn as well.
+// leaving returns the views, except the target, that the proxy may still route by, oldest
+// first. If there are none, clusters that the proxy came with and that no longer exist are
+// withdrawn too.
 func (st *Stream) leaving(target *compiled.Streamed, listeners, routes compiled.At) []*compiled.View {
 	var views []*compiled.View
 	add := func(v *compiled.View) {
@@ -90,7 +90,7 @@ func (st *Stream) leaving(target *compiled.Streamed, listeners, routes compiled.
 			views = append(views, v)
 		}
 	}
-	// Both are asked, as both take note of it.
+	// Both must be called, because both record the result.
 	settled := st.isKnown()
 	settled = st.listeners.isAt(listeners, add) && settled
 	settled = st.routes.isAt(routes, add) && settled
@@ -98,7 +98,8 @@ func (st *Stream) leaving(target *compiled.Streamed, listeners, routes compiled.
 		st.arrival, st.pastViews = time.Time{}, nil
 		st.clusters.withdrawGone()
 	} else if !st.arrival.IsZero() && !slices.Contains(st.pastViews, target.View) {
-		// The clusters that it came with are kept with this view, and may go with the next.
+		// The clusters that the proxy came with stay as long as this view. They may go with
+		// the next one.
 		st.pastViews = append(st.pastViews[max(0, len(st.pastViews)-history.MaxHeld):], target.View)
 	}
 	for _, v := range st.pastViews {
@@ -124,12 +125,12 @@ func (t *subscription) isAt(to compiled.At, elsewhere func(*compiled.View)) bool
 }
 
 // isKnown reports whether it is known what the proxy routes by. A proxy that comes with
-// clusters subscribes to routes too, or after a while has none.
+// clusters also subscribes to routes. If it has not done so after a while, it has none.
 func (st *Stream) isKnown() bool {
 	return st.arrival.IsZero() || st.listeners.asked && st.routes.asked || !st.within(st.arrival)
 }
 
-// within reports whether a wait that began then still lasts, and has Next look again
+// within reports whether a wait that began at a time still lasts. If so, Next looks again
 // at its end.
 func (st *Stream) within(since time.Time) bool {
 	now, end := time.Now(), since.Add(history.WarmingBound)
@@ -147,8 +148,8 @@ func (st *Stream) within(since time.Time) bool {
 }
 
 // dueClusters returns the response for clusters: those of the target, and those that the
-// proxy may still route to. It does not wait for the ack of the last one, because an Envoy
-// withholds that while clusters warm.
+// proxy may still route to. It does not wait for the last ack, because an Envoy withholds
+// it while clusters warm.
 func (st *Stream) dueClusters(target *compiled.Streamed, leaving []*compiled.View) *xds.Response {
 	t := &st.clusters
 	if !t.asked || st.crowded() {
@@ -167,11 +168,11 @@ func (st *Stream) dueClusters(target *compiled.Streamed, leaving []*compiled.Vie
 	return st.send(t, r, to, slices.ContainsFunc(differing, t.mayLack))
 }
 
-// crowded reports whether too many responses for clusters are not acknowledged. What
-// is newer waits for that.
+// crowded reports whether too many responses for clusters are not acked. Newer ones wait
+// until that changes.
 func (st *Stream) crowded() bool { return len(st.clusters.inFlight) >= maxUnderway }
 
-// warm has the endpoints of a cluster follow it: changed, it waits for them although
+// warm makes the endpoints of a cluster pending. A changed cluster waits for them even if
 // they are the same.
 func (st *Stream) warm(c *xds.Resource) {
 	t := &st.endpoints
@@ -180,12 +181,13 @@ func (st *Stream) warm(c *xds.Resource) {
 	}
 }
 
-// mayLack reports whether the proxy may not have anything of a resource's name.
+// mayLack reports whether the proxy may have nothing of a resource's name.
 func (t *subscription) mayLack(r *xds.Resource) bool {
 	return t.sent.Named(r.Name) == nil || t.pending.has(r.Name) || t.nacks.Lacks(r.Name)
 }
 
-// dueOf returns the response for another type. One at a time is in flight.
+// dueOf returns the response for a type other than clusters. Only one such response is in
+// flight at a time.
 func (st *Stream) dueOf(t *subscription, to compiled.At, find func(string) *xds.Resource) *xds.Response {
 	if !t.asked || len(t.inFlight) > 0 {
 		return nil
@@ -197,7 +199,7 @@ func (st *Stream) dueOf(t *subscription, to compiled.At, find func(string) *xds.
 	return st.send(t, r, to, false)
 }
 
-// send notes that a response is in flight.
+// send records that a response is in flight.
 func (st *Stream) send(t *subscription, r *xds.Response, to compiled.At, adds bool) *xds.Response {
 	st.nonce++
 	r.Nonce, r.Content = nonceOf(st.nonce), st.shared.Contents.Shared(r.Content)
@@ -210,13 +212,13 @@ func (st *Stream) send(t *subscription, r *xds.Response, to compiled.At, adds bo
 
 func nonceOf(count uint64) string { return strconv.FormatUint(count, 36) }
 
-// warming reports whether routes have to wait for clusters.
+// warming reports whether routes must wait for clusters.
 func (st *Stream) warming() bool {
 	return st.crowded() || slices.ContainsFunc(st.clusters.inFlight, func(s *sentResponse) bool { return s.adds && st.within(s.since) })
 }
 
-// endpointsNamed returns an empty set for a name without endpoints: an Envoy that is sent
-// nothing waits.
+// endpointsNamed returns an empty set for a name without endpoints. Without an answer, an
+// Envoy would wait.
 func (st *Stream) endpointsNamed(name string) *xds.Resource {
 	return compiled.EndpointsNamed(st.shared.Encoder.Current.Load(), name, st.endpoints.sent.Set, st.proxyless)
 }

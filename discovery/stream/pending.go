@@ -8,9 +8,9 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// due returns the response that leads to a set from what was sent, without its nonce; nil
-// if there is nothing to send. find returns resources of names that the set need not
-// have. The response holds what differs, and in the state of the world what else the
+// due returns the response, without its nonce, that leads from what was sent to a set, or
+// nil if there is nothing to send. find returns resources of names that the set may lack.
+// The response has what differs and, in the state of the world, everything else that the
 // proxy wants.
 func (t *subscription) due(to compiled.At, find func(string) *xds.Resource, delta bool) (r *xds.Response, differing []*xds.Resource) {
 	if t.pending.nothing() && t.nacks.IsAll(t, to.Set) {
@@ -31,8 +31,8 @@ func (t *subscription) due(to compiled.At, find func(string) *xds.Resource, delt
 	return r, differing
 }
 
-// complete makes it a response of the state of the world: of the wild types it holds all,
-// so that what is not in it is removed.
+// complete completes a response for the state of the world. For wild types it adds
+// everything, because the proxy removes what is missing.
 func (t *subscription) complete(r *xds.Response, desired *xds.Set) {
 	if t.Wild() {
 		r.Resources, r.Removed = t.whole(desired), nil
@@ -71,9 +71,9 @@ func (t *subscription) differing(desired *xds.Set, find func(string) *xds.Resour
 	return xds.Unique(changed), xds.UniqueNames(removed)
 }
 
-// eachPending visits the resources that are pending by name, and returns the names of
-// which there is none. find makes some for names that do not exist. It visits as many of
-// those as a response has room for; the others wait for the next one.
+// eachPending visits the pending resources by name, and returns the names that have none.
+// find makes a resource for a name that does not exist. eachPending visits as many of these
+// as a response has room for; the others wait for the next one.
 func (t *subscription) eachPending(desired *xds.Set, find func(string) *xds.Resource, visit func(*xds.Resource)) (none []string) {
 	o := &t.pending
 	waiting := o.later
@@ -109,7 +109,7 @@ func (t *subscription) eachPending(desired *xds.Set, find func(string) *xds.Reso
 	return none
 }
 
-// whole returns all of a set that the proxy wants, as far as it takes it.
+// whole returns everything of a set that the proxy wants and does not nack.
 func (t *subscription) whole(s *xds.Set) []*xds.Resource {
 	if t.all && t.nacks.None() {
 		return s.Sorted

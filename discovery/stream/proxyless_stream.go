@@ -7,16 +7,16 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// Bounds of clients of gRPC: a process has a stream for each of its channels, all with
-// one node, and names on each what that channel needs.
+// These bound clients of gRPC. A process has a stream for each of its channels, all with
+// one node, and each stream has the names that its channel needs.
 const (
 	MaxStreamsOfClient = 128
 	maxClientNameBytes = maxNameBytes * MaxStreamsOfProxy / MaxStreamsOfClient
 )
 
-// nextProxyless is next for a client of gRPC. Only routes wait, for the clusters that
-// they are the first to lead to (nextTables), and clusters do not go before the client
-// lets go of them.
+// nextProxyless is next for a client of gRPC. Only routes wait, for the clusters that they
+// are the first to lead to (nextTables). Clusters are not withdrawn before the client
+// unsubscribes.
 func (st *Stream) nextProxyless(target *compiled.Streamed) *xds.Response {
 	clusters := compiled.At{Set: st.clusters.beside(target.Clusters), View: target.View}
 	endpoints := compiled.At{Set: target.Endpoints, View: target.View}
@@ -45,7 +45,8 @@ func (st *Stream) nextProxyless(target *compiled.Streamed) *xds.Response {
 	return nil
 }
 
-// beside is a set with what else the client was sent and still subscribes to.
+// beside returns a set together with everything else that the client was sent and still
+// subscribes to.
 func (t *subscription) beside(s *xds.Set) *xds.Set {
 	if t.sent.Set == nil {
 		return s
@@ -62,6 +63,6 @@ func (t *subscription) beside(s *xds.Set) *xds.Set {
 	return xds.NewSet(s.TypeURL, append(kept, s.Sorted...))
 }
 
-// MaxStreamsOfProxy bounds the streams of one proxy. It has one, and older ones that are
-// broken without anybody having noticed.
+// MaxStreamsOfProxy bounds the streams of one proxy. It uses one; older ones may be broken
+// without anybody having noticed.
 const MaxStreamsOfProxy = 8

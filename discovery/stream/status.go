@@ -31,7 +31,7 @@ func (st *Stream) subscriptions() [5]*subscription {
 	return [...]*subscription{&st.clusters, &st.endpoints, &st.listeners, &st.routes, &st.secrets}
 }
 
-// desired is what the proxy should have of a type, once nothing is in flight.
+// desired returns what the proxy should have of a type in the end.
 func (st *Stream) desired(t *subscription, target *compiled.Streamed) *xds.Set {
 	switch t {
 	case &st.clusters:
@@ -138,7 +138,7 @@ func (st *Stream) revision(target *compiled.Streamed, published int64) int64 {
 	return st.proxy.RevisionBefore(st.acked.View, st.acked.ReplacedAt(), target.Revision)
 }
 
-// words are why the proxy refuses something, "" when it does not.
+// words returns why the proxy refuses something, or "" if it does not.
 func (t *subscription) words(desired *xds.Set) string {
 	for _, refused := range t.nacks.Each(t, desired) {
 		return refused.Words
@@ -148,7 +148,7 @@ func (t *subscription) words(desired *xds.Set) string {
 
 func (t *subscription) refuses(desired *xds.Set) bool {
 	if t.nacks.NothingNacked() {
-		return false // So it is for most proxies that are looked at.
+		return false // This is the usual case.
 	}
 	for range t.nacks.Each(t, desired) {
 		return true
@@ -156,7 +156,8 @@ func (t *subscription) refuses(desired *xds.Set) bool {
 	return false
 }
 
-// noteRefusing has the proxy counted among those that refuse something, or not.
+// noteRefusing reports to Proxy.NacksChanged when the stream begins or ceases to refuse
+// something.
 func (st *Stream) noteRefusing() {
 	target, err := st.target()
 	if err != nil {
@@ -171,7 +172,7 @@ func (st *Stream) noteRefusing() {
 	}
 }
 
-// Transport is how the proxy gets its configuration.
+// Transport returns how the proxy gets its configuration.
 func (st *Stream) Transport() feedback.Transport {
 	switch {
 	case st.delta:
@@ -182,8 +183,8 @@ func (st *Stream) Transport() feedback.Transport {
 	return feedback.OverADS
 }
 
-// SyncState returns how the proxy stands. It has no view while there is nothing that the
-// proxy should have.
+// SyncState returns the state of the proxy. It has no view if there is none for the proxy
+// yet.
 func (st *Stream) SyncState(r feedback.SyncVisitor) feedback.ProxySyncState {
 	published := st.shared.Revision()
 	st.mu.Lock()
@@ -219,7 +220,7 @@ func (st *Stream) SyncState(r feedback.SyncVisitor) feedback.ProxySyncState {
 	return out
 }
 
-// conclude notes which changes the proxy has accepted, when nothing is due.
+// conclude records which changes the proxy has accepted, if nothing is pending.
 func (st *Stream) conclude(target *compiled.Streamed) {
 	if !st.awaited.Pending.Load() {
 		return
@@ -243,8 +244,8 @@ func (st *Stream) conclude(target *compiled.Streamed) {
 	}
 }
 
-// EachRefusal visits what the proxy nacks, and the secrets that it is not sent, by the
-// objects behind them; the zero Ref stands for an unknown object.
+// EachRefusal visits what the proxy nacks, and the secrets that it is not sent, with the
+// objects behind them. The zero Ref stands for an unknown object.
 func (st *Stream) EachRefusal(visit func(diag.Ref, feedback.Refusal)) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// Stream sends one proxy its configuration, and each change at once. Receive takes a
-// request, Next returns the next response. Which response that is follows from what the
-// proxy should have, and from what it was sent and acked (order.go); there is no queue.
-// Receive and Next may be called from two goroutines.
+// Stream sends one proxy its configuration, and each change at once. Receive accepts a
+// request, and Next returns the next response. That response follows from what the proxy
+// should have, and from what it was sent and acked (order.go); there is no queue. Receive
+// and Next may be called from two goroutines.
 type Stream struct {
 	shared    *Shared
 	proxy     Proxy
@@ -33,37 +33,37 @@ type Stream struct {
 	listeners subscription
 	routes    subscription
 	secrets   subscription
-	acked     *compiled.Streamed // all of which the proxy has acknowledged
-	settled   atomic.Bool        // once or more
+	acked     *compiled.Streamed // the last Streamed that the proxy acked completely
+	settled   atomic.Bool        // at least once
 	routed    time.Time          // when a client of gRPC was last sent routes
 	awaited   feedback.Awaited
-	refuses   atomic.Bool // something, as was noted last
+	refuses   atomic.Bool // something, when that was last recorded
 	pushed    atomic.Bool // out, by newer ones of the proxy
 	lost      atomic.Bool // not ended by the proxy
 	ended     atomic.Bool
 	closed    bool
-	arrival   time.Time        // of a proxy that came with clusters, until it is known what it routes by
-	pastViews []*compiled.View // that it may route by until then
-	look      time.Time        // when Next looks again for the end of a wait
-	patience  *time.Timer      // that wakes it then
+	arrival   time.Time        // of a proxy that came with clusters; zero once it is known what the proxy routes by
+	pastViews []*compiled.View // views that it may route by until then
+	look      time.Time        // end of a wait at which Next looks again
+	patience  *time.Timer      // wakes Next at that time
 }
 
-// Variant is one of the protocol's two: what a response holds.
+// Variant is a variant of the protocol, which says what a response has.
 type Variant bool
 
 const (
-	// StateOfTheWorld responses hold all of a type's clusters or listeners.
+	// StateOfTheWorld responses have all clusters or all listeners.
 	StateOfTheWorld Variant = false
-	// Delta responses hold what differs.
+	// Delta responses have only what differs.
 	Delta Variant = true
 )
 
-// Request is what a proxy says about one type. A state-of-the-world client says
-// Names and Version, a delta client Subscribe, Unsubscribe and Initial.
+// Request is what a proxy says about one type. A state-of-the-world client uses Names and
+// Version, a delta client Subscribe, Unsubscribe and Initial.
 type Request struct {
 	TypeURL string
 	Nonce   string // of the response that it answers, "" for none
-	// Refused are the client's words about that response; nil when it accepts.
+	// Refused is the client's message if it nacks that response, nil if it acks it.
 	Refused *string
 
 	Names   []string
@@ -75,55 +75,55 @@ type Request struct {
 
 // Errors of a stream.
 var (
-	// ErrGone: the proxy, or the stream, had to make room for others; it may connect
-	// again.
+	// ErrGone means that the proxy or its stream was dropped to make room. The proxy may
+	// connect again.
 	ErrGone = errors.New("too many proxies: this one made room")
-	// ErrTooMany: a proxy subscribes to more names than any proxy needs.
+	// ErrTooMany means that a proxy subscribes to more names than any proxy needs.
 	ErrTooMany = errors.New("too many resource names")
 )
 
-// Bounds of the names of a type that a stream subscribes to by name. Those that all
-// of its kind share take no bytes.
+// These bound the names of a type that a stream subscribes to. Names that all streams of
+// its kind share do not count.
 const (
 	maxStreamNames = 1 << 17
 	maxNameBytes   = 8 << 20
 )
 
-// Shared is what all streams have in common.
+// Shared is what all streams share.
 type Shared struct {
 	Encoder     *compiled.Encoder
-	Contents    *xds.Contents // that streams are on the way to send
+	Contents    *xds.Contents // of the responses that streams are sending
 	Convergence *feedback.Convergence
-	// Revision is the published one.
+	// Revision returns the published revision.
 	Revision func() int64
 }
 
 // Proxy is the proxy of a stream, as this package needs it. Its methods may be called
 // under the lock of a stream.
 type Proxy interface {
-	// ID is that of its node, and Address where it is.
+	// ID returns the id of its node, and Address its address.
 	ID() string
 	Address() string
-	// View is what the proxy should have, nil when there is none yet.
+	// View returns the view that the proxy should have, or nil if there is none yet.
 	View() *compiled.View
-	// IsGone reports whether it had to make room for others.
+	// IsGone reports whether the proxy was dropped to make room for others.
 	IsGone() bool
-	// PastViews are views that the proxy may be at when it comes, with clusters that next
-	// has not, oldest first; is reports whether it is known to be at one.
+	// PastViews returns views that a proxy that connects may be at, if they have clusters
+	// that next lacks, oldest first. is reports whether the proxy is known to be at a view.
 	PastViews(next *compiled.View, is func(*compiled.View) bool) []*compiled.View
-	// RevisionInEffect is what a proxy runs that has all of its view, which is so from
-	// first on, while one is published.
+	// RevisionInEffect returns the revision that a proxy runs if it has its whole view,
+	// which is so from first on. published is the published one.
 	RevisionInEffect(first, published int64) int64
-	// RevisionBefore is what a proxy runs that is at a view which was replaced at until, 0
-	// for not yet, and should be at next.
+	// RevisionBefore returns the revision that a proxy runs if it is at a view that was
+	// replaced at until, 0 for not yet, and should be at next.
 	RevisionBefore(at *compiled.View, until, next int64) int64
-	// Closed takes note that a stream has ended.
+	// Closed is called after a stream has ended.
 	Closed(*Stream)
-	// NacksChanged takes note that a stream refuses something, or no longer.
+	// NacksChanged is called when a stream begins or ceases to nack something.
 	NacksChanged()
 }
 
-// errNoView: there is nothing yet that the proxy should have.
+// errNoView means that the proxy has no view yet.
 var errNoView = errors.New("no view yet")
 
 // New begins a stream. The caller must Close it.
@@ -142,8 +142,8 @@ func New(shared *Shared, proxy Proxy, variant Variant) *Stream {
 	return st
 }
 
-// NewProxyless is New for a client of gRPC without a proxy: it asks for all
-// that it wants by name, in the state of the world.
+// NewProxyless is New for a client of gRPC without a proxy, which asks for everything by
+// name, in the state of the world.
 func NewProxyless(shared *Shared, proxy Proxy) *Stream {
 	st := New(shared, proxy, StateOfTheWorld)
 	st.proxyless, st.routes.clusters = true, nil
@@ -154,22 +154,23 @@ func NewProxyless(shared *Shared, proxy Proxy) *Stream {
 	return st
 }
 
-// IsProxyless reports whether it is one of a client of gRPC.
+// IsProxyless reports whether the stream is that of a client of gRPC.
 func (st *Stream) IsProxyless() bool { return st.proxyless }
 
-// Since is when the stream began.
+// Since returns when the stream began.
 func (st *Stream) Since() time.Time { return st.since }
 
-// HasSettled reports whether the proxy has once acknowledged all that it should have.
+// HasSettled reports whether the proxy has at least once acked everything that it should
+// have.
 func (st *Stream) HasSettled() bool { return st.settled.Load() }
 
-// Awaited are the changes that the proxy has still to accept.
+// Awaited returns the changes that the proxy has yet to accept.
 func (st *Stream) Awaited() *feedback.Awaited { return &st.awaited }
 
-// HasNacks reports whether the proxy refuses something, as was noted last.
+// HasNacks reports whether the proxy refuses something, when that was last recorded.
 func (st *Stream) HasNacks() bool { return st.refuses.Load() }
 
-// PushOut ends the stream: a newer one of the proxy takes its place.
+// PushOut ends the stream because a newer stream of the proxy replaces it.
 func (st *Stream) PushOut() {
 	st.pushed.Store(true)
 	st.Awake()
@@ -204,7 +205,7 @@ func (st *Stream) Close() {
 // IsWoken reports whether Next was woken and has not looked for a response yet.
 func (st *Stream) IsWoken() bool { return len(st.wake) > 0 }
 
-// Awake has Next look again.
+// Awake makes Next look again.
 func (st *Stream) Awake() {
 	select {
 	case st.wake <- struct{}{}:
@@ -212,13 +213,13 @@ func (st *Stream) Awake() {
 	}
 }
 
-// Receive takes a request. The error ends the stream.
+// Receive accepts a request. An error ends the stream.
 func (st *Stream) Receive(r Request) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	t := st.subscriptionTo(r.TypeURL)
 	if t == nil || st.closed {
-		// A client may ask for types that are not served here, and does without.
+		// A client may ask for types that are not served here. It gets none.
 		return nil
 	}
 	return st.shared.Encoder.Contain("request", func() error {
@@ -284,7 +285,7 @@ func (st *Stream) Next(ctx context.Context) (*xds.Response, error) {
 func (st *Stream) due() (r *xds.Response) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	// A mistake of ours is logged, and the proxy keeps what it has.
+	// A bug of the server is logged, and the proxy keeps what it has.
 	_ = st.shared.Encoder.Contain("response", func() error {
 		target, err := st.target()
 		if err != nil {
@@ -302,7 +303,7 @@ func (st *Stream) due() (r *xds.Response) {
 	return r
 }
 
-// target is what the proxy should have.
+// target returns what the proxy should have.
 func (st *Stream) target() (*compiled.Streamed, error) {
 	v := st.proxy.View()
 	if v == nil {

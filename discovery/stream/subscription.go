@@ -13,10 +13,10 @@ import (
 // and what it has acked.
 type subscription struct {
 	typeURL string
-	byName  bool // no names mean nothing, and neither does a wildcard
+	byName  bool // a request without names means nothing, and neither does a wildcard
 	asked   bool
-	all     bool // a wildcard: everything, whatever it is called
-	unnamed bool // because nothing was ever named
+	all     bool // everything, by a wildcard
+	unnamed bool // because no name was ever given
 	named   names
 	newly   newlySubscribed
 	pending pending
@@ -34,19 +34,19 @@ type subscription struct {
 type sentResponse struct {
 	nack.Sent
 	version string
-	adds    bool // clusters that the proxy may not have
-	made    int  // of the resources, those made because their names were asked for
+	adds    bool // has clusters that the proxy may lack
+	made    int  // number of resources that were made only because their names were asked for
 	since   time.Time
 }
 
-// pending is what a proxy must be sent, even if it was sent it before.
+// pending is what a proxy must be sent, even if it was already sent.
 type pending struct {
-	answer bool // something, even if there is nothing in it
-	all    bool // that it wants
+	answer bool // a response, even an empty one
+	all    bool // everything that the proxy wants
 	names  map[string]struct{}
 	bytes  int // of names
-	// later are names that do not exist, for which the last response had no room. made
-	// counts those for which the next one makes resources.
+	// later are names that do not exist and that had no room in the last response. made
+	// counts those for which the next response makes resources.
 	later []string
 	made  int
 }
@@ -80,15 +80,15 @@ func (o *pending) nothing() bool {
 
 const wildcard = "*"
 
-// Wild reports whether a request without names means all of the type, and a response says
-// what was removed.
+// Wild reports whether a request without names means everything of the type, so that a
+// response also says what was removed.
 func (t *subscription) Wild() bool {
 	return t.typeURL == xds.ClusterType || t.typeURL == xds.ListenerType
 }
 
 func (t *subscription) Wants(name string) bool { return t.all || t.named.has(name) }
 
-// answered takes note of an ack or nack, and reports whether the request knows of all that
+// answered records an ack or nack, and reports whether the request knows everything that
 // was sent.
 func (t *subscription) answered(r Request) (current bool) {
 	if r.Nonce == "" {
@@ -109,9 +109,9 @@ func (t *subscription) answered(r Request) (current bool) {
 	return r.Nonce == t.lastNonce || t.lastNonce == ""
 }
 
-// acceptOf takes note of what a nack says about the responses before it: its version is
-// that of the response that the proxy acked last. The proxy may have withheld that ack
-// while clusters warm.
+// acceptOf records what a nack says about the responses before it. Its version is that of
+// the response that the proxy acked last. The proxy may have withheld that ack while
+// clusters warm.
 func (t *subscription) acceptOf(before []*sentResponse, version string) {
 	for _, s := range slices.Backward(before) {
 		if s.version == version && version != "" {
@@ -140,8 +140,8 @@ func (t *subscription) accept(s *sentResponse) {
 	t.nacks.Ack(&s.Sent)
 }
 
-// subscribeTo takes the names of a state-of-the-world client, which are all that
-// it wants. None mean everything until some were named.
+// subscribeTo records the names of a state-of-the-world client, which are all that it
+// wants. A request without names means everything, until a request has named some.
 func (t *subscription) subscribeTo(r Request) {
 	if !t.asked {
 		t.asked, t.unnamed, t.initial.version = true, t.Wild() && !t.byName, r.Version
@@ -165,7 +165,7 @@ func (t *subscription) subscribeTo(r Request) {
 	t.forget()
 }
 
-// subscribeDelta takes the changes of a delta client.
+// subscribeDelta records the changes of a delta client.
 func (t *subscription) subscribeDelta(r Request) {
 	if !t.asked {
 		t.asked = true
@@ -183,7 +183,7 @@ func (t *subscription) subscribeDelta(r Request) {
 	}
 }
 
-// subscribe is answered even if the proxy is subscribed already.
+// subscribe makes a name pending even if the proxy is subscribed already.
 func (t *subscription) subscribe(name string) {
 	if name == wildcard {
 		t.beginAll(t.Wants)
@@ -202,7 +202,7 @@ func (t *subscription) unsubscribe(name string) {
 	t.named.remove(name)
 	t.pending.remove(name)
 	if t.all {
-		// A proxy that unsubscribes still has it by its wildcard.
+		// After it unsubscribes, the proxy still has the name by its wildcard.
 		t.pending.add(name)
 	}
 }
@@ -213,8 +213,8 @@ func (t *subscription) addPending(all []*xds.Resource) {
 	}
 }
 
-// rests reports whether the proxy has acked all that it wants of where it should be, and
-// takes note of it.
+// rests reports whether the proxy has acked everything that it wants of the target, and
+// records that.
 func (t *subscription) rests(to compiled.At) bool {
 	if len(t.inFlight) > 0 || !t.pending.nothing() || !t.nacks.None() || !t.wasSent(to.Set) {
 		return false
@@ -223,7 +223,7 @@ func (t *subscription) rests(to compiled.At) bool {
 	return true
 }
 
-// rest takes note that nothing of a set has to be sent.
+// rest records that nothing of a set has to be sent.
 func (t *subscription) rest(to compiled.At) {
 	t.sent, t.pending = to, pending{}
 	if len(t.inFlight) == 0 {
@@ -232,10 +232,10 @@ func (t *subscription) rest(to compiled.At) {
 	}
 }
 
-// wasSent reports whether the proxy was sent all that it wants of a set.
+// wasSent reports whether the proxy was sent everything that it wants of a set.
 func (t *subscription) wasSent(s *xds.Set) bool { return t.sent.Set != nil && t.Alike(t.sent.Set, s) }
 
-// Alike reports whether two sets are the same in all that the proxy wants.
+// Alike reports whether two sets are equal in everything that the proxy wants.
 func (t *subscription) Alike(older, s *xds.Set) bool {
 	d := s.Since(older)
 	if slices.ContainsFunc(d.Changed, func(r *xds.Resource) bool { return t.Wants(r.Name) }) {
@@ -244,8 +244,7 @@ func (t *subscription) Alike(older, s *xds.Set) bool {
 	return !t.Wild() || !slices.ContainsFunc(d.Removed, t.Wants)
 }
 
-// maybeAt calls back with the views that the proxy may be at, for some of what it
-// wants.
+// maybeAt calls back with the views that the proxy may be at for some of what it wants.
 func (t *subscription) maybeAt(visit func(*compiled.View)) {
 	visit(t.acked.View)
 	for _, s := range t.inFlight {
@@ -254,8 +253,8 @@ func (t *subscription) maybeAt(visit func(*compiled.View)) {
 	t.nacks.MaybeAt(visit)
 }
 
-// Acknowledged is the last resource of a name that the proxy acked, if nothing of the name
-// is nacked; nil for none.
+// Acknowledged returns the last resource of a name that the proxy acked, or nil for none. It
+// does not know what the proxy nacks of the name.
 func (t *subscription) Acknowledged(name string) *xds.Resource {
 	if t.newly.has(name) {
 		return nil
@@ -263,12 +262,12 @@ func (t *subscription) Acknowledged(name string) *xds.Resource {
 	return t.acked.Named(name)
 }
 
-// The methods that follow are those of nack.Subscription.
+// The following methods implement nack.Subscription.
 
-// TypeURL is that of the type.
+// TypeURL returns the URL of the type.
 func (t *subscription) TypeURL() string { return t.typeURL }
 
-// Acked is what the proxy acknowledged last.
+// Acked returns what the proxy acked last.
 func (t *subscription) Acked() compiled.At { return t.acked }
 
 // ClusterNacks is what the proxy nacks of the clusters that route tables lead to.
@@ -277,11 +276,11 @@ func (t *subscription) ClusterNacks() *nack.State { return t.clusters }
 // CameWithSomething reports whether the proxy had something of the type before its stream.
 func (t *subscription) CameWithSomething() bool { return t.initial.before }
 
-// AddPending has the next response hold a resource of a name again.
+// AddPending adds the resource of a name to the next response.
 func (t *subscription) AddPending(name string) { t.pending.add(name) }
 
-// RequireAnswer has a next response, even if there is nothing in it.
+// RequireAnswer sends a next response even if it is empty.
 func (t *subscription) RequireAnswer() { t.pending.answer = true }
 
-// Restart has the next response hold all that the proxy wants.
+// Restart makes the next response have everything that the proxy wants.
 func (t *subscription) Restart() { t.sent = compiled.At{} }
