@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/cached"
 )
 
-// Content is what a response says of resources. All streams that are sent the same
-// share it, whatever their views, and its bytes with it. It is immutable.
+// Content has the resources of a response. All streams that are sent the same resources
+// share it and its bytes, whatever their views. It is immutable.
 type Content struct {
 	TypeURL   string
 	Delta     bool
@@ -21,14 +21,14 @@ type Content struct {
 	bytes cached.Brief[[]byte]
 }
 
-// same reports whether two say the same in the same order.
+// same reports whether two contents are equal, in the same order.
 func (c *Content) same(other *Content) bool {
 	return c.TypeURL == other.TypeURL && c.Delta == other.Delta &&
 		slices.Equal(c.Resources, other.Resources) && slices.Equal(c.Removed, other.Removed)
 }
 
-// Contents makes equal contents one. It keeps none alive: a content goes when no stream
-// sends it any more. It is safe for concurrent use.
+// Contents finds equal contents, so that streams share one. It keeps none alive: a content
+// goes when no stream sends it any more. It is safe for concurrent use.
 type Contents struct {
 	seed maphash.Seed
 
@@ -40,7 +40,7 @@ func NewContents() *Contents {
 	return &Contents{seed: maphash.MakeSeed(), of: map[uint64]weak.Pointer[Content]{}}
 }
 
-// Shared is the content that others have already, or else c.
+// Shared returns an equal content that is in use, or c if there is none.
 func (s *Contents) Shared(c *Content) *Content {
 	key := s.hash(c)
 	s.mu.Lock()
@@ -70,7 +70,7 @@ func (s *Contents) hash(c *Content) uint64 {
 	return h.Sum64()
 }
 
-// drop forgets one that is gone, unless another has taken its place.
+// drop forgets a content that is gone, unless another one has replaced it.
 func (s *Contents) drop(key uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

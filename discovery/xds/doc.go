@@ -1,10 +1,10 @@
 // Package xds encodes configuration as the resources that Envoys and clients of gRPC
-// receive. In come parts of an ir.Config; out come immutable resources, sets of them,
-// and encoded answers. Each part is checked and encoded once, however many views share
-// it, and its encoded form goes with it. The package knows no proxy and no snapshot.
+// receive. In come parts of an ir.Config. Out come immutable resources, sets of them, and
+// encoded answers. Each part is checked and encoded once, however many views share it, and
+// its encoded form lives as long as the part. The package knows no proxy and no snapshot.
 //
-// Read in this order: types.go, fragment.go (an encoded message), resource.go, set.go
-// and setdiff.go; v3parts.go, proxylessparts.go and v1parts.go, which make them;
-// answer.go (to a poll), content.go and responsebytes.go (to a stream); knowing.go and
-// secrets.go for two special cases.
+// Read in this order: types.go, fragment.go (an encoded message), resource.go, set.go and
+// setdiff.go; v3parts.go, proxylessparts.go and v1parts.go, which make them; answer.go (to
+// a poll), content.go and responsebytes.go (to a stream); knowing.go and secrets.go for two
+// special cases.
 package xds

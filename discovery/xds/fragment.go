@@ -19,7 +19,7 @@ type Digest [sha256.Size]byte
 
 func sum(content []byte) Digest { return sha256.Sum256(content) }
 
-// Version is how a digest is shown to a proxy.
+// Version returns the digest as proxies are shown it.
 func (d Digest) Version() string { return hex.EncodeToString(d[:16]) }
 
 // Fragment is an encoded message: a resource, or a part of one. It is immutable.
@@ -41,14 +41,14 @@ func newFragment(m proto.Message) (*Fragment, error) {
 		return nil, err
 	}
 	*room = content[:0]
-	// Of its own size: what is kept is mostly this.
+	// The buffer has exactly the needed size, because most of the memory is in these.
 	return &Fragment{kind: kind, hash: sum(content), Binary: bytes.Clone(content[len(name):])}, nil
 }
 
-// scratch is room to marshal in.
+// scratch has buffers to marshal into.
 var scratch = sync.Pool{New: func() any { return &[]byte{} }}
 
-// Message is what was encoded.
+// Message returns the message that was encoded.
 func (f *Fragment) Message() proto.Message {
 	m := f.kind.New().Interface()
 	if err := proto.Unmarshal(f.Binary, m); err != nil {
@@ -57,8 +57,8 @@ func (f *Fragment) Message() proto.Message {
 	return m
 }
 
-// JSON is the message in proto JSON, made when somebody asks. Compacted, because
-// protojson varies its white space from one build to the next on purpose.
+// JSON returns the message in proto JSON, which is made at the first call. It is compacted,
+// because protojson deliberately varies its white space between builds.
 func (f *Fragment) JSON() []byte {
 	text, err := f.fields.Get(func() (*[]byte, error) {
 		spaced, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(f.Message())
@@ -72,7 +72,7 @@ func (f *Fragment) JSON() []byte {
 		return &text, err
 	})
 	if err != nil {
-		panic(err) // What is valid in binary is so in JSON.
+		panic(err) // A message that is valid in binary is valid in JSON.
 	}
 	return *text
 }

@@ -2,13 +2,13 @@ package xds
 
 import "github.com/pilot-api/pilot-api/envoy/v3"
 
-// knowing is a table with clusters that it leads no call to.
+// knowing is a table with clusters to which it sends no calls.
 type knowing struct {
 	table *Resource
 	known []string
 }
 
-// Table is the one that calls are routed by.
+// Table returns the table by which calls are routed.
 func (r *Resource) Table() *Resource {
 	if r.knowing != nil {
 		return r.knowing.table
@@ -16,7 +16,7 @@ func (r *Resource) Table() *Resource {
 	return r
 }
 
-// LeadsTo are the clusters that a table leads calls to.
+// LeadsTo returns the clusters to which a table sends calls.
 func (r *Resource) LeadsTo() []string { return v3.ProxylessLeadsTo(r.Shell.Message()) }
 
 // Knows returns the clusters that a client has if it has the table.
@@ -28,7 +28,7 @@ func (r *Resource) Knows() []string {
 	return all
 }
 
-// WithKnown is a table together with clusters.
+// WithKnown returns a table together with clusters.
 func (r *Resource) WithKnown(clusters []string) *Resource {
 	if len(clusters) == 0 {
 		return r

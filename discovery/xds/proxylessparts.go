@@ -10,18 +10,18 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// ProxylessHost is a virtual host of a port, as clients of gRPC have it.
+// ProxylessHost is a virtual host of a port in the form for clients of gRPC.
 type ProxylessHost struct {
 	Routes *Resource
-	// Listeners lead to it, one for each name that it is called by.
+	// Listeners has one listener for each name of the host.
 	Listeners []*Resource
 	Clusters  []string // names in the IR
 }
 
-// ProxylessCluster is a cluster, as clients of gRPC have it.
+// ProxylessCluster is a cluster in the form for clients of gRPC.
 type ProxylessCluster struct {
 	Cluster   *Resource
-	Endpoints *Resource // that are not the registry's; nil for none
+	Endpoints *Resource // endpoints that are not in the registry; nil for none
 }
 
 func (p *V3Parts) ProxylessHost(h *ir.VirtualHost, port string) *ProxylessHost {

@@ -12,21 +12,21 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/cached"
 )
 
-// Resource is one v3 resource. A route table is spliced from its virtual hosts,
-// which are encoded for themselves; any other has all that it is in its shell.
-// It is immutable and shared by every view that has the same part.
+// Resource is one v3 resource. A route table is spliced from its virtual hosts, which are
+// encoded separately. Any other resource is complete in its shell. It is immutable, and all
+// views that have the same part share it.
 type Resource struct {
 	TypeURL, Name string
 	Hash          Digest
 	Shell         *Fragment
 	Hosts         []*Fragment
-	Endpoints     string   // key that a cluster asks for, "" for one that has them
-	knowing       *knowing // of a table for one client of gRPC, nil otherwise
+	Endpoints     string   // key by which a cluster asks for its endpoints, "" if they are inline
+	knowing       *knowing // of a table for a client of gRPC, nil otherwise
 	origin        diag.Ref
 	Problems      diag.Interned
-	shown         json.RawMessage // to people, where that is not the message; nil where it is
+	shown         json.RawMessage // the form for people if it is not the message; nil if it is
 
-	body cached.Brief[[]byte] // of an answer that holds this resource and no other
+	body cached.Brief[[]byte] // of the answer that has only this resource
 }
 
 func newResource(typeURL, name string, shell *Fragment, hosts ...*Fragment) *Resource {
@@ -42,13 +42,13 @@ func newResource(typeURL, name string, shell *Fragment, hosts ...*Fragment) *Res
 	return r
 }
 
-// hostsField is virtual_hosts of a RouteConfiguration.
+// hostsField is the field virtual_hosts of a RouteConfiguration.
 const hostsField = 2
 
-// Binary is the encoded message.
+// Binary returns the encoded message.
 func (r *Resource) Binary() []byte { return r.appendBinary(make([]byte, 0, r.size())) }
 
-// appendBinary splices: of a repeated field, each entry stands for itself.
+// appendBinary splices the message. Each entry of a repeated field is encoded by itself.
 func (r *Resource) appendBinary(out []byte) []byte {
 	out = append(out, r.Shell.Binary...)
 	for _, h := range r.Hosts {
@@ -58,7 +58,7 @@ func (r *Resource) appendBinary(out []byte) []byte {
 	return out
 }
 
-// size is that of the encoded message.
+// size returns the length of the encoded message.
 func (r *Resource) size() int {
 	size := len(r.Shell.Binary)
 	for _, h := range r.Hosts {
@@ -87,7 +87,7 @@ func (r *Resource) appendJSON(out []byte) []byte {
 	return append(out, '}')
 }
 
-// AppendShown is AppendJSON for people: keys are left out.
+// AppendShown is AppendJSON for people: it leaves out keys.
 func (r *Resource) AppendShown(out []byte) []byte {
 	if r.shown != nil {
 		return append(out, r.shown...)
@@ -95,7 +95,7 @@ func (r *Resource) AppendShown(out []byte) []byte {
 	return r.appendJSON(out)
 }
 
-// sizeJSON is about the length of what appendJSON appends.
+// sizeJSON estimates the length of what appendJSON appends.
 func (r *Resource) sizeJSON() int {
 	size := len(r.TypeURL) + len(r.Shell.JSON()) + 50
 	for _, h := range r.Hosts {
@@ -104,7 +104,7 @@ func (r *Resource) sizeJSON() int {
 	return size
 }
 
-// Answer holds this resource and no other, for a poll by its name.
+// Answer returns an answer with only this resource, for a poll by its name.
 func (r *Resource) Answer() Answer {
 	all := []*Resource{r}
 	version := VersionOf([]string{r.Name}, all)
@@ -113,23 +113,23 @@ func (r *Resource) Answer() Answer {
 	}}
 }
 
-// VersionOf covers the names that were asked for besides the content, so that an
-// equal version means that both are unchanged. The resources must be sorted by
-// name.
+// VersionOf returns the version of an answer. It covers the requested names and the
+// content, so an equal version means that both are unchanged. The resources must be sorted
+// by name.
 func VersionOf(names []string, resources []*Resource) string {
 	h := sha256.New()
 	for _, n := range names {
 		h.Write(binary.AppendUvarint(nil, uint64(len(n))))
 		h.Write([]byte(n))
 	}
-	h.Write([]byte{0}) // No name is empty.
+	h.Write([]byte{0}) // No resource has an empty name.
 	for _, r := range resources {
 		h.Write(r.Hash[:])
 	}
 	return Digest(h.Sum(nil)).Version()
 }
 
-// body is a DiscoveryResponse in proto JSON.
+// body returns a DiscoveryResponse in proto JSON.
 func body(typeURL, version string, resources []*Resource) *[]byte {
 	head := fmt.Sprintf(`{"version_info":%q,"type_url":%q,"resources":[`, version, typeURL)
 	size := len(head) + len("]}")
@@ -147,6 +147,6 @@ func body(typeURL, version string, resources []*Resource) *[]byte {
 	return &out
 }
 
-// intern interns problems of a part. What is lost in a version of the API gets its code
-// when a configuration gathers them (diag.Interned.AddTo).
+// intern interns problems of a part. Problems without a code get one when a configuration
+// gathers them (diag.Interned.AddTo).
 func intern(problems ...diag.Problem) diag.Interned { return diag.Intern(problems, "") }

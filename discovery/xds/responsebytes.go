@@ -2,8 +2,8 @@ package xds
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// Fields of a DiscoveryResponse and of a DeltaDiscoveryResponse, which have the
-// same numbers, of a Resource and of an Any.
+// The numbers of fields of a DiscoveryResponse and a DeltaDiscoveryResponse, which are the
+// same, of a Resource and of an Any.
 const (
 	fieldVersion   = 1
 	fieldResources = 2
@@ -19,9 +19,9 @@ const (
 	fieldAnyValue = 2
 )
 
-// Encode is the response as a DiscoveryResponse, or as a DeltaDiscoveryResponse on
-// a delta stream: what is the stream's own, and what all streams share that are sent the same.
-// One after the other, in either order, they are the message. They must not be changed.
+// Encode returns the response as a DiscoveryResponse or, on a delta stream, as a
+// DeltaDiscoveryResponse. It returns two parts: that of the stream alone, and that which
+// all streams share. Joined in either order they are the message. They must not be changed.
 func (r *Response) Encode() (own []byte, shared *[]byte) {
 	own = make([]byte, 0, sizeText(fieldVersion, r.Version)+sizeText(fieldNonce, r.Nonce))
 	own = appendText(own, fieldVersion, r.Version)
@@ -45,7 +45,7 @@ func (c *Content) encode() *[]byte {
 	return &out
 }
 
-// Size is the length of what Encode shares.
+// Size returns the length of the part that is shared.
 func (r *Response) Size() int { return r.Content.size() }
 
 func (c *Content) size() int {
@@ -95,13 +95,13 @@ func (r *Resource) sizeAny() int {
 	return size
 }
 
-// appendHead begins a field of a length.
+// appendHead appends the head of a field of a given length.
 func appendHead(out []byte, field protowire.Number, length int) []byte {
 	out = protowire.AppendTag(out, field, protowire.BytesType)
 	return protowire.AppendVarint(out, uint64(length))
 }
 
-// appendText leaves an empty text out, as is usual.
+// appendText appends a text field. As usual in proto, it leaves out an empty text.
 func appendText(out []byte, field protowire.Number, text string) []byte {
 	if text == "" {
 		return out

@@ -8,12 +8,12 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// SecretSummary is what people are shown of a secret. Only the proxies whose
-// configuration refers to it are sent the rest.
+// SecretSummary is the form of a secret for people. Only proxies whose configuration refers
+// to the secret are sent all of it.
 type SecretSummary struct {
 	Name string `json:"name"`
-	// Certificate is that which is shown, with its chain; CACertificates are those
-	// of authorities. A secret is one of the two.
+	// Certificate is the presented certificate with its chain; CACertificates are
+	// authorities. A secret has one of the two.
 	Certificate    []credential.Summary `json:"certificate,omitempty"`
 	CACertificates []credential.Summary `json:"caCertificates,omitempty"`
 	// PrivateKey is a mark of the key.
@@ -31,7 +31,7 @@ func shownSecret(s *ir.Secret) json.RawMessage {
 	}
 	text, err := json.Marshal(out)
 	if err != nil {
-		return json.RawMessage("{}") // Texts and times can be written.
+		return json.RawMessage("{}") // Texts and times always encode.
 	}
 	return text
 }

@@ -11,23 +11,23 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/cached"
 )
 
-// Set is all resources of one type that a view has, by unique names.
+// Set has all resources of one type in a view. Their names are unique.
 type Set struct {
 	TypeURL  string
 	Sorted   []*Resource   // by name
 	Problems diag.Interned // of the resources and of the set
 
-	// Proxyless: endpoints as clients of gRPC have them.
+	// Proxyless sets have endpoints in the form for clients of gRPC.
 	Proxyless bool
 
-	Version string // of an answer that holds them all
+	Version string // of the answer that has all of them
 	body    cached.Brief[[]byte]
 
 	last atomic.Pointer[Diff] // that was asked for
 }
 
-// NewSet takes the resources in, but for those that are left out. Of those with
-// one name the first stays.
+// NewSet returns a set of resources, except those that are left out because Envoy would
+// refuse them. Of several resources with one name it keeps the first.
 func NewSet(typeURL string, resources []*Resource) *Set {
 	s := &Set{TypeURL: typeURL, Sorted: make([]*Resource, 0, len(resources))}
 	for _, r := range resources {
@@ -50,13 +50,13 @@ func NewSet(typeURL string, resources []*Resource) *Set {
 	return s
 }
 
-// NewEndpointSet returns a set of endpoints, which are sorted by name already. No poll asks
-// for all of them, so it has no version.
+// NewEndpointSet returns a set of endpoints, which must be sorted by name. No poll asks for
+// all of them, so it has no version.
 func NewEndpointSet(sorted []*Resource, proxyless bool) *Set {
 	return &Set{TypeURL: EndpointType, Sorted: sorted, Proxyless: proxyless}
 }
 
-// notServed is the problem of what an Envoy would refuse.
+// notServed returns the problem of a resource that an Envoy would refuse.
 func notServed(typeURL, name string, origin diag.Ref, outcome, why string) diag.Problem {
 	kind := typeURL[strings.LastIndexByte(typeURL, '.')+1:]
 	return diag.Problem{
@@ -68,7 +68,7 @@ func notServed(typeURL, name string, origin diag.Ref, outcome, why string) diag.
 	}
 }
 
-// Named is nil when there is none.
+// Named returns nil if there is no resource of the name.
 func (s *Set) Named(name string) *Resource {
 	at, found := s.search(name)
 	if !found {
@@ -77,13 +77,13 @@ func (s *Set) Named(name string) *Resource {
 	return s.Sorted[at]
 }
 
-// search is where a name stands, or would.
+// search returns the index of a name, or where it would be inserted.
 func (s *Set) search(name string) (at int, found bool) {
 	return slices.BinarySearchFunc(s.Sorted, name, func(r *Resource, name string) int { return strings.Compare(r.Name, name) })
 }
 
-// Answer a poll for these names, for everything when there are none. Names
-// that do not exist are left out.
+// Answer answers a poll for some names, or for everything if there are no names. It leaves
+// out names that do not exist.
 func (s *Set) Answer(names []string) Answer {
 	if len(names) > 0 {
 		return Gather(s.TypeURL, names, s.Named)
@@ -93,8 +93,8 @@ func (s *Set) Answer(names []string) Answer {
 	}}
 }
 
-// Gather answers a poll for some names; find returns nil for what does not
-// exist. A poll for one name is what Envoy sends for routes and endpoints.
+// Gather answers a poll for some names. find returns nil for a name that does not exist.
+// For routes and endpoints an Envoy polls one name at a time.
 func Gather(typeURL string, names []string, find func(string) *Resource) Answer {
 	if len(names) == 1 {
 		if r := find(names[0]); r != nil {
@@ -114,7 +114,7 @@ func Gather(typeURL string, names []string, find func(string) *Resource) Answer 
 	return Answer{Version: version, Compose: func() []byte { return *body(typeURL, version, found) }}
 }
 
-// Unique sorts by name.
+// Unique sorts resources by name, in place, and keeps the first of each name.
 func Unique(all []*Resource) []*Resource {
 	slices.SortFunc(all, func(a, b *Resource) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(all, func(a, b *Resource) bool { return a.Name == b.Name })
@@ -125,8 +125,8 @@ func UniqueNames(all []string) []string {
 	return slices.Compact(all)
 }
 
-// OfHost is where the endpoint sets of a service stand: their keys are its host, or
-// begin with it and a bar (mesh.ServiceKey).
+// OfHost returns the range of the endpoint sets of a service. Their keys are its host, or
+// begin with the host and a bar (mesh.ServiceKey).
 func (s *Set) OfHost(host string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if at, found := s.search(host); found && !yield(at) {

@@ -5,8 +5,8 @@ import (
 	"weak"
 )
 
-// Diff is what leads from one set to another. All proxies that go the same way
-// share it.
+// Diff is the difference between two sets. All proxies that go from one to the other share
+// it.
 type Diff struct {
 	from    weak.Pointer[Set]
 	Changed []*Resource // new ones among them
@@ -15,7 +15,7 @@ type Diff struct {
 
 var sameSet = &Diff{}
 
-// Since is what differs from an older set, nil for one without anything.
+// Since returns the difference from an older set, or from nothing if older is nil.
 func (s *Set) Since(older *Set) *Diff {
 	if older == nil {
 		return &Diff{Changed: s.Sorted}

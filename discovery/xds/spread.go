@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// Processors is how many goroutines compute at a time. The program may have more of
-// them run, so that requests do not wait for these.
+// Processors returns the number of goroutines that compute at a time. It may be less than
+// GOMAXPROCS, so that requests do not wait for them.
 func Processors() int { return min(runtime.GOMAXPROCS(0), runtime.NumCPU()) }
 
-// spread does something for each of n, on all processors when there are many. A
-// panic in one of them is one of the caller.
+// spread calls do for each number below n, on all processors if there are many. It passes
+// on a panic of any call.
 func spread(n int, do func(i int)) {
 	const portion = 64
 	workers := min(Processors(), n/portion)

@@ -2,8 +2,8 @@ package xds
 
 import "github.com/pilot-api/pilot-api/explain"
 
-// resourceTypes are the types by URL, each as explain.Types has it and as the
-// protocol's service for it is called. All other lists of types follow from this one.
+// resourceTypes are the types by URL, each with its name in explain.Types and the name of
+// the protocol's service for it. All other lists of types follow from this one.
 var resourceTypes = map[string]struct{ name, service string }{
 	ClusterType:  {"clusters", "cds"},
 	ListenerType: {"listeners", "lds"},
@@ -15,14 +15,14 @@ var resourceTypes = map[string]struct{ name, service string }{
 // ConfigTypes are the types of configuration, in words.
 var ConfigTypes = explain.Types
 
-// NameOf is what people call the type of a URL.
+// NameOf returns the name that people use for the type of a URL.
 func NameOf(typeURL string) string { return resourceTypes[typeURL].name }
 
-// ServiceOf is the protocol's service for the type of a URL, in short, such as cds;
-// "" for a type that is not served.
+// ServiceOf returns the short name, such as cds, of the protocol's service for the type of
+// a URL, or "" for a type that is not served.
 func ServiceOf(typeURL string) string { return resourceTypes[typeURL].service }
 
-// Services are those of all types.
+// Services returns the short names of the services of all types.
 func Services() (all []string) {
 	for _, t := range resourceTypes {
 		all = append(all, t.service)

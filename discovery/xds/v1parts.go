@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// V1Parts are the parts of configurations as v1 has them, each encoded once.
-// Listeners are not among them: their faults are those of whole tables.
+// V1Parts has the parts of configurations in v1 form, each encoded once. Listeners are not
+// among them, because their faults depend on whole tables.
 type V1Parts struct {
 	Contain  Contain
 	clusters cached.Attached[ir.Cluster, struct{}, *v1Part]
@@ -28,7 +28,7 @@ type v1Part struct {
 	hash     Digest
 	problems diag.Interned
 	closes   bool  // has routes to a cluster without hosts (v1.BlackHole)
-	err      error // a mistake of ours
+	err      error // a bug of the server
 }
 
 func (p *V1Parts) encode(made func(*v1Part) any) *v1Part {
@@ -72,8 +72,8 @@ func (p *V1Parts) Table(t *ir.RouteTable) *V1List {
 	})
 }
 
-// ClustersOf are the clusters of a configuration. Where routes are closed, there
-// is one cluster more.
+// ClustersOf returns the clusters of a configuration. If a route is closed, it adds the
+// cluster of closed routes.
 func (p *V1Parts) ClustersOf(config *ir.Config) *V1List {
 	all := make([]*v1Part, len(config.Clusters), len(config.Clusters)+1)
 	for i, c := range config.Clusters {
@@ -92,7 +92,7 @@ func (p *V1Parts) closes(config *ir.Config) bool {
 		})
 }
 
-// V1List is an answer that is a list, spliced from its parts.
+// V1List is an answer that is a list. It is spliced from its parts.
 type V1List struct {
 	head   string
 	parts  []*v1Part
@@ -141,7 +141,8 @@ func (l *V1List) Answer() Answer {
 	})}
 }
 
-// encodeV1 encodes. Order is the caller's: a v1 Envoy takes it for content.
+// encodeV1 encodes a value in the order of the caller, because a v1 Envoy treats the order
+// as content.
 func encodeV1(body any) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -160,5 +161,5 @@ func EncodeV1(body any) (Answer, error) {
 	return Answer{Version: sum(text).Version(), Body: text}, nil
 }
 
-// Len is how many parts are kept.
+// Len returns how many parts are kept.
 func (p *V1Parts) Len() int { return p.clusters.Len() + p.tables.Len() + p.hosts.Len() }

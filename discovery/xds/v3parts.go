@@ -19,41 +19,41 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// V3Parts are the parts of configurations as v3 has them, each checked once and
-// encoded once. A part that Envoy would refuse, and with it the whole answer, is
-// closed. What was good before does not stay: it may let through what is no
-// longer to pass, and another replica may never have had it. A part that makes
-// us panic is closed as well: it is one part and not the view that is lost.
+// V3Parts has the parts of configurations in v3 form, each checked once and encoded once. A
+// part that would make Envoy refuse the whole answer is closed. The former good form of the
+// part does not stay: it may let through what must no longer pass, and another replica may
+// never have had it. A part that makes the server panic is closed too, so that only the
+// part is lost and not the view.
 type V3Parts struct {
 	Contain  Contain
 	clusters cached.Attached[ir.Cluster, v3.Source, *Resource]
-	// lists of clusters, by their beginning: most views share theirs with others,
-	// and with the view before.
+	// lists of clusters, found by their beginning: most views share a list with others, and
+	// with their last view.
 	lists  cached.Attached[*ir.Cluster, clusterList, *Set]
 	tables cached.Attached[ir.RouteTable, struct{}, *Resource]
 	hosts  cached.Attached[ir.VirtualHost, struct{}, *host]
 	// listeners have their address filled in.
 	listeners cached.Attached[ir.Listener, v3.Source, *Resource]
-	// proxylessHosts are virtual hosts of a table, by its name, as clients of gRPC have
-	// them, and proxylessClusters the clusters.
+	// proxylessHosts are virtual hosts, found by the name of their table too, and
+	// proxylessClusters are clusters, both in the form for clients of gRPC.
 	proxylessHosts    cached.Attached[ir.VirtualHost, string, *ProxylessHost]
 	proxylessClusters cached.Attached[ir.Cluster, struct{}, *ProxylessCluster]
 	secrets           cached.Attached[ir.Secret, struct{}, *Resource]
 
-	Encoded atomic.Int64 // messages, ever
+	Encoded atomic.Int64 // messages encoded so far
 }
 
 // Contain turns a panic into an error (Publisher.recoverPanic).
 type Contain func(step string, do func() error) error
 
-// host is an encoded virtual host; without a fragment it is left out.
+// host is an encoded virtual host. Without a fragment it is left out.
 type host struct {
 	*Fragment
 	problems diag.Interned
 	domains  []uint64 // their hashes
 }
 
-// encoder makes the message of a part, which may not be nil.
+// encoder makes the message of a part. The message must not be nil.
 type encoder func() (v3.Message, diag.List)
 
 func (p *V3Parts) Cluster(c *ir.Cluster, from v3.Source) *Resource {
@@ -72,7 +72,7 @@ func (p *V3Parts) Cluster(c *ir.Cluster, from v3.Source) *Resource {
 	})
 }
 
-// clusterList identifies a list, together with its first cluster.
+// clusterList identifies a list of clusters, together with its first cluster.
 type clusterList struct {
 	length int
 	source v3.Source
@@ -103,8 +103,8 @@ func (p *V3Parts) Listener(l *ir.Listener, from v3.Source) *Resource {
 	})
 }
 
-// resource encodes one, or what stands in for it: closed, or when that is nil or
-// no better, nothing.
+// resource encodes a part. If Envoy would refuse it, the result is its closed form, or
+// nothing if there is none or Envoy would refuse that too.
 func (p *V3Parts) resource(typeURL, name string, origin diag.Ref, open, closed encoder) *Resource {
 	shell, problems, refused := p.encode(open, v3.Check)
 	if refused == nil {
@@ -133,7 +133,7 @@ func leftOut(typeURL, name string, origin diag.Ref, refused error) *Resource {
 
 // encode makes a message, checks it and encodes it.
 func (p *V3Parts) encode(message encoder, check func(v3.Message) error) (f *Fragment, problems diag.List, err error) {
-	runtime.Gosched() // There may be thousands of them, and requests of others wait.
+	runtime.Gosched() // There may be thousands of parts, and other requests wait.
 	err = p.Contain("v3", func() error {
 		m, found := message()
 		if err := check(m); err != nil {
@@ -147,8 +147,8 @@ func (p *V3Parts) encode(message encoder, check func(v3.Message) error) (f *Frag
 	return f, problems, err
 }
 
-// Table splices one from its virtual hosts. What is wrong with the table as a
-// whole closes it as a whole.
+// Table splices a table from its virtual hosts. A problem of the whole table closes the
+// whole table.
 func (p *V3Parts) Table(t *ir.RouteTable) *Resource {
 	return p.tables.Of(t, struct{}{}, func() *Resource {
 		r, refused := p.splice(t)
@@ -164,7 +164,7 @@ func (p *V3Parts) Table(t *ir.RouteTable) *Resource {
 	})
 }
 
-// PartialTable is nil for what cannot be one.
+// PartialTable returns nil if Envoy would refuse the table.
 func (p *V3Parts) PartialTable(t *ir.RouteTable) *Resource {
 	r, err := p.splice(t)
 	if err != nil {
@@ -196,11 +196,11 @@ func (p *V3Parts) splice(t *ir.RouteTable) (*Resource, error) {
 	return r, nil
 }
 
-// EndpointsEncoder is v3.Endpoints, or for clients of gRPC v3.ProxylessEndpoints.
+// EndpointsEncoder is v3.Endpoints or, for clients of gRPC, v3.ProxylessEndpoints.
 type EndpointsEncoder func(key string, members []ir.Endpoint) *endpointv3.ClusterLoadAssignment
 
-// EncodeEndpoints encodes endpoints. They are no part of a configuration: the caller keeps
-// them.
+// EncodeEndpoints encodes endpoints. They are not a part of a configuration, so the caller
+// keeps the result.
 func (p *V3Parts) EncodeEndpoints(key string, members []ir.Endpoint, encode EndpointsEncoder) (*Resource, error) {
 	f, _, err := p.encode(func() (v3.Message, diag.List) { return encode(key, members), nil }, v3.Check)
 	if err != nil {
@@ -209,8 +209,8 @@ func (p *V3Parts) EncodeEndpoints(key string, members []ir.Endpoint, encode Endp
 	return newResource(EndpointType, key, f), nil
 }
 
-// EmptyTable is nil for what cannot be one. Names are the client's to choose, so
-// nothing of it is kept.
+// EmptyTable returns nil for a name that no table can have. Clients choose the names, so
+// the result is not kept.
 func (p *V3Parts) EmptyTable(name string) *Resource {
 	r, err := p.splice(&ir.RouteTable{Name: name})
 	if err != nil {
@@ -219,7 +219,7 @@ func (p *V3Parts) EmptyTable(name string) *Resource {
 	return r
 }
 
-// host is one that v3.VirtualHost has judged already.
+// host encodes a virtual host that v3.VirtualHost has checked.
 func (p *V3Parts) host(h *ir.VirtualHost) *host {
 	return p.hosts.Of(h, struct{}{}, func() *host {
 		out := &host{}
@@ -247,7 +247,7 @@ func (p *V3Parts) host(h *ir.VirtualHost) *host {
 	})
 }
 
-// errNothing: a part has no message.
+// errNothing means that a part has no message.
 var errNothing = errors.New("there is nothing to encode")
 
 func judged(m v3.Message) error {
@@ -259,7 +259,8 @@ func judged(m v3.Message) error {
 
 var domainSeed = maphash.MakeSeed()
 
-// hashDomains never has a 0. Envoy compares domains without case.
+// hashDomains returns the hashes of domains, none of which is 0. Envoy compares domains
+// without case.
 func hashDomains(domains []string) []uint64 {
 	out := make([]uint64, len(domains))
 	for i, d := range domains {
@@ -268,8 +269,8 @@ func hashDomains(domains []string) []uint64 {
 	return out
 }
 
-// uniqueDomains is an error when two of the hosts have the same domain, or one
-// has it twice. A table has thousands, all different, so hashes are compared
+// uniqueDomains returns an error if two of the hosts have the same domain, or one has it
+// twice. A table has thousands of domains, usually all different, so hashes are compared
 // first.
 func uniqueDomains(hosts []*host) error {
 	n := 1
@@ -314,7 +315,7 @@ func first(origins []diag.Ref) diag.Ref {
 	return origins[0]
 }
 
-// Len is how many parts are kept.
+// Len returns how many parts are kept.
 func (p *V3Parts) Len() int {
 	return p.clusters.Len() + p.tables.Len() + p.hosts.Len() + p.listeners.Len()
 }
