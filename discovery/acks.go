@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// maxAcks bounds the writes that were acknowledged and are not published yet.
+// maxAcks bounds the writes that are acknowledged and not published yet.
 const maxAcks = 1024
 
-// acks are when writes were acknowledged here, by revision, until they are published.
+// acks has the times at which this replica acknowledged writes, by revision, until the
+// writes are published.
 type acks struct {
 	mu sync.Mutex
 	at map[int64]time.Time
 }
 
-// Acknowledged notes that a write of that revision has just been acknowledged to its
-// client. A write that is not noted counts from when the source has it.
+// Acknowledged records that a write of a revision was acknowledged to its client just now.
+// The time of any other write begins when the source delivers it.
 func (p *Publisher) Acknowledged(revision int64) {
 	if revision <= p.Revision() {
 		return
@@ -30,8 +31,8 @@ func (p *Publisher) Acknowledged(revision int64) {
 	}
 }
 
-// until forgets the writes up to a revision and returns the earliest of their times
-// and another one, of which zero is none.
+// until forgets the writes up to a revision. It returns the earliest of their times and of
+// another time; zero is no time.
 func (a *acks) until(revision int64, earliest time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// allowance is how much time may be spent on something: one part in share of that
-// which goes by, of which at most so much is saved. It begins with that. What takes
-// longer than there is left is owed.
+// allowance limits the time that some work may take to one part in share of all time. Up to
+// most of it is saved up, and it begins with that. Work that takes longer than what is left
+// makes later work wait.
 type allowance struct {
 	share int
 	most  time.Duration
 
 	mu     sync.Mutex
-	spent  time.Duration // less what has been made up for since
+	spent  time.Duration // minus the time that has been made up for since
 	stated time.Time
-	began  time.Time // of what is being spent on now, zero for nothing
+	began  time.Time // when the present work began, zero for no work
 }
 
-// any reports whether there is some left.
+// any reports whether any time is left.
 func (a *allowance) any() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -27,7 +27,7 @@ func (a *allowance) any() bool {
 	return a.spent+a.goingOn(now) < a.most
 }
 
-// goingOn is the time that is being spent now.
+// goingOn returns the time that the present work has taken.
 func (a *allowance) goingOn(now time.Time) time.Duration {
 	if a.began.IsZero() {
 		return 0
@@ -35,14 +35,14 @@ func (a *allowance) goingOn(now time.Time) time.Duration {
 	return now.Sub(a.began)
 }
 
-// begin notes that time is spent from now on.
+// begin records that work begins.
 func (a *allowance) begin() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.began = time.Now()
 }
 
-// spend takes off the time since then.
+// spend records that the work ends, and takes off its time.
 func (a *allowance) spend(since time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

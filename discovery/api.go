@@ -27,11 +27,11 @@ const (
 // ConfigTypes are the types of configuration, in words.
 var ConfigTypes = xds.ConfigTypes
 
-// ServiceOf is the protocol's service for the type of a URL, in short, such as cds;
-// "" for a type that is not served.
+// ServiceOf returns the short name, such as cds, of the protocol's service for the type of
+// a URL, or "" for a type that is not served.
 func ServiceOf(typeURL string) string { return xds.ServiceOf(typeURL) }
 
-// Services are those of all types.
+// Services returns the short names of the services of all types.
 func Services() []string { return xds.Services() }
 
 // The states of proxies and objects. Package feedback documents each of them.
@@ -61,13 +61,14 @@ const (
 	Fetched  = feedback.Fetched
 )
 
-// ErrWithheld answers a poll for a private key over a connection that proves nothing.
+// ErrWithheld is the answer to a poll for a private key over a connection that proves
+// nothing.
 var ErrWithheld = feedback.ErrWithheld
 
 // PastFor is how long views of the past are kept.
 const PastFor = history.PastFor
 
-// Streams; package stream says what each means.
+// Streams. Package stream documents each of these.
 type (
 	Stream  = stream.Stream
 	Request = stream.Request
@@ -96,8 +97,8 @@ var (
 	ErrTooMany = stream.ErrTooMany
 )
 
-// Agent is what is known of an Envoy beside its identity.
+// Agent is what is known about an Envoy besides its identity.
 type Agent = fleet.Agent
 
-// ThisMachine is the address of a proxy that asks over a socket of the server's.
+// ThisMachine is the address of proxies that connect over a socket of the server.
 const ThisMachine = fleet.ThisMachine

@@ -10,8 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// news is what the source holds that the published configuration was not made
-// of.
+// news is everything in the source that is not in the published configuration yet.
 type news struct {
 	revision int64
 	changes  []schema.Change
@@ -21,8 +20,8 @@ type news struct {
 	large bool
 }
 
-// news fills in what is new since a snapshot, nil for none, and reports whether
-// there is anything.
+// news fills in what is new since a snapshot (nil for none), and reports whether there is
+// anything.
 func (p *Publisher) news(before *mesh.Snapshot, n *news) bool {
 	n.files = p.opts.Files.Secrets()
 	others := before != nil && !n.files.Equal(before.Files)
@@ -41,8 +40,8 @@ func (p *Publisher) news(before *mesh.Snapshot, n *news) bool {
 	return others || before == nil || revision != before.Revision || len(n.changes) > 0
 }
 
-// changesTo are those that lead from what a snapshot holds, nil for nothing, to
-// these objects.
+// changesTo returns the changes from the objects of a snapshot (nil for none) to some
+// objects.
 func changesTo(before *mesh.Snapshot, objs []*schema.Object) []schema.Change {
 	known := map[schema.Key]*schema.Object{}
 	for _, o := range compiled.ObjectsOf(before) {
@@ -62,13 +61,13 @@ func changesTo(before *mesh.Snapshot, objs []*schema.Object) []schema.Change {
 	return changes
 }
 
-// sameVersion compares by uid too: a store that was restored from a copy may
-// give a resourceVersion twice.
+// sameVersion compares the uid too, because a store that was restored from a copy may use a
+// resourceVersion twice.
 func sameVersion(a, b *schema.Object) bool {
 	return a == b || a.Meta.ResourceVersion != "" && a.Meta.ResourceVersion == b.Meta.ResourceVersion && a.Meta.UID == b.Meta.UID
 }
 
-// snapshot is the mesh after the news.
+// snapshot returns the mesh with the news.
 func (p *Publisher) snapshot(before *mesh.Snapshot, n news) (next *mesh.Snapshot, err error) {
 	err = p.recoverPanic("mesh", func() error {
 		if before == nil {
@@ -80,11 +79,11 @@ func (p *Publisher) snapshot(before *mesh.Snapshot, n news) (next *mesh.Snapshot
 	return next, err
 }
 
-// wouldEmpty reports whether a view lost all its route tables although the proxy
-// still sees HTTP services, each of which has one. Envoy would drop everything at
-// once, and no object asks for that: it is a mistake of ours. Clusters are
-// different, rules may leave none, and an ingress has what its rules say. A Sidecar
-// may hide all services from its namespace.
+// wouldEmpty reports whether a view would lose all its route tables although the proxy
+// still sees HTTP services, each of which has one. Envoy would drop all routes at once, and
+// no object asks for that, so it is a bug of the server. Rules may leave no clusters, and
+// an ingress has only what its rules say, so neither counts. A Sidecar may hide all
+// services from its namespace.
 func wouldEmpty(s *mesh.Snapshot, proxy mesh.Proxy, old, next *compiled.View) error {
 	if proxy.Role != mesh.Sidecar || len(old.Config.RouteTables) == 0 || len(next.Config.RouteTables) > 0 {
 		return nil
@@ -106,12 +105,13 @@ func seesHTTP(s *mesh.Snapshot, namespace string) bool {
 	})
 }
 
-// recoverPanic turns a panic into an error and logs its stack, so that a mistake
-// of ours about one object costs an update and not the server.
+// recoverPanic turns a panic into an error and logs its stack. So a bug that one object
+// triggers costs an update and does not end the server.
 func (p *Publisher) recoverPanic(step string, do func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			// What it panicked with is for the log: this text goes to proxies.
+			// The value of the panic is only for the log, because this text goes to
+			// proxies.
 			err = fmt.Errorf("internal error in step %s", step)
 			p.opts.Log.Error("panic contained", "step", step, "panic", cause, "stack", string(debug.Stack()))
 		}
@@ -119,7 +119,7 @@ func (p *Publisher) recoverPanic(step string, do func() error) (err error) {
 	return do()
 }
 
-// meshOf is nil before the first generation.
+// meshOf returns nil before the first generation.
 func meshOf(g *compiled.Generation) *mesh.Snapshot {
 	if g == nil {
 		return nil

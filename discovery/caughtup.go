@@ -9,21 +9,22 @@ import (
 const (
 	// catchUpPatience is how long the source may take to catch up.
 	catchUpPatience = 2 * time.Second
-	// catchUpPace is how often it is asked at most, however many proxies wait.
+	// catchUpPace is the shortest time between two questions to the source, however many
+	// proxies wait.
 	catchUpPace = 100 * time.Millisecond
 )
 
-// caughtUp knows up to when this replica has published all that was stored. Another one
-// may have sent a proxy what this one has not got yet.
+// caughtUp knows until when this replica has published everything that was stored. Another
+// replica may have sent a proxy something newer.
 type caughtUp struct {
 	mu     sync.Mutex
-	at     time.Time // all that was stored before is published, or was refused
+	at     time.Time // everything stored before this time is published, or was refused
 	asked  time.Time
 	asking bool
 }
 
-// isCaughtUp reports whether all that was stored before a time is published here, as far
-// as is known; where it is not, that is found out meanwhile.
+// isCaughtUp reports whether everything that was stored before a time is known to be
+// published here. If that is not known, it begins to find out.
 func (p *Publisher) isCaughtUp(at time.Time) bool {
 	if p.opts.CatchUp == nil {
 		return true

@@ -16,68 +16,69 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Written is what a request has written, or with DryRun would write: objects as
-// they are after it, or Before alone for those that it deleted.
+// Written has the changes of a request, or with DryRun the changes that it would make:
+// objects as they are after it, or only Before for deleted ones.
 type Written struct {
 	Changes []schema.Change
 	DryRun  bool
 }
 
-// Bounds of what all checks of written objects together may take. A write that finds no
-// room is answered without its check.
+// These bound all checks of written objects together. A write that finds no room is
+// answered without a check.
 const (
 	maxWaitingChecks = 32
-	checkShare       = 10 // of a processor's time, checks take one part in so many
+	checkShare       = 10 // checks may take one part in so many of a processor's time
 	checkSavings     = time.Second
 	maxAhead         = 4096 // written objects that are remembered until the source has them
 )
 
-// checker looks at objects as they are written: with a compiler that is ahead of what
-// is published, which it does not touch, and has no views but those of checkv1.go.
+// checker checks objects as they are written. It has a compiler of its own, which is ahead
+// of what is published and has no views except those of checkv1.go.
 type checker struct {
 	*Publisher
 	line      chan struct{} // a place for each check that waits or runs
 	turn      chan struct{}
 	allowance allowance
-	long      atomic.Bool // a look at large objects goes on, for which no one waits
+	long      atomic.Bool // a check of large objects runs, and no write waits for it
 	done      *prometheus.CounterVec
 
-	// The check that runs owns the fields that follow.
+	// The running check owns the following fields.
 	compiler compiler // nil while there are no writes
 	at       *mesh.Snapshot
-	revision int64 // of the source
-	// laid are the objects that the source had in the place of those that were
-	// written, nil for none; they are back in their places before the next are laid.
+	revision int64 // of the source, that the compiler is at
+	// laid has the objects of the source that written ones replace in the compiler, nil for
+	// objects that the source lacks. They are put back before the next check replaces
+	// others.
 	laid   map[schema.Key]*schema.Object
-	dryRun bool // of some of those
-	// ahead are writes that the source has not heard of yet, by revision.
+	dryRun bool // some of those are replaced only for a dry run
+	// ahead has writes that have not reached the source yet, by revision.
 	ahead []schema.Change
-	// lost is what proxies lose that ask in v1, and views are the keys of theirs.
+	// lost is what proxies that use v1 lose, and views are the keys of their views.
 	lost  map[fleet.KindV1]*lossesV1
 	views map[string]bool
-	used  bool      // since the last rest
-	ready time.Time // when the compiler had all of the source
+	used  bool      // since rest last ran
+	ready time.Time // when the compiler had all objects of the source
 }
 
 func newChecker(p *Publisher) *checker {
 	return &checker{
 		Publisher: p, line: make(chan struct{}, maxWaitingChecks), turn: make(chan struct{}, 1),
-		// What one write may wait for, it may also take.
+		// One write may take as long as it may wait.
 		allowance: allowance{share: checkShare, most: max(checkSavings, p.opts.CheckPatience)},
 	}
 }
 
-// Outcomes of a check, by which they are counted.
+// These are the outcomes by which checks are counted.
 const (
 	checked     = "checked"
 	checkBusy   = "busy"
 	checkFailed = "failed"
 )
 
-// Check is what is wrong with the written objects among all others that the source
-// has, and false where that was not found out: when there are too many checks, or
-// this one takes too long, is a mistake of ours, or there are no objects yet. It
-// returns soon in any case, and nothing that is published waits for it.
+// Check returns the problems of the written objects among all others that the source has.
+// It returns false if that is not known: because there are too many checks, this one takes
+// too long or fails by a bug, or there are no objects yet. It returns soon in any case, and
+// no publication waits for it.
 func (p *Publisher) Check(ctx context.Context, w Written) (diag.List, bool) {
 	problems, outcome := p.checks.check(ctx, w)
 	p.checks.done.WithLabelValues(outcome).Inc()
@@ -117,14 +118,15 @@ func (c *checker) check(ctx context.Context, w Written) (diag.List, string) {
 	select {
 	case r := <-found:
 		return r.problems, r.outcome
-	case <-patience.C: // It is made all the same, and the next ones go by it.
+	case <-patience.C: // The check is made all the same, for the benefit of later ones.
 	case <-ctx.Done():
 	}
 	return nil, checkBusy
 }
 
-// look has the turn. To begin takes none of the allowance, unless it was for nothing.
-// Nobody waits while it looks at large objects of others: it calls busy first.
+// look checks with the turn in hand. To start the compiler takes none of the allowance,
+// unless the check fails. No write waits while look checks large objects of others: it
+// calls busy first.
 func (c *checker) look(w Written, busy func()) (problems diag.List, outcome string) {
 	since, known := time.Now(), false
 	defer c.long.Store(false)
@@ -149,7 +151,7 @@ func (c *checker) look(w Written, busy func()) (problems diag.List, outcome stri
 	return problems, checked
 }
 
-// problemsOf are those of what was written and is there.
+// problemsOf returns the problems of the written objects that exist.
 func (c *checker) problemsOf(w Written) diag.List {
 	objects := map[diag.Ref]bool{}
 	for _, change := range w.Changes {
@@ -162,8 +164,8 @@ func (c *checker) problemsOf(w Written) diag.List {
 	return slices.Concat(ofMesh, c.compiler.ProblemsOf(objects), c.lostInV1(objects))
 }
 
-// follow brings the compiler to what the source has, with what was written laid over
-// it: that the source may not have heard of yet. It is false while the source has
+// follow brings the compiler to the state of the source, with the written objects laid over
+// it, because the source may not have them yet. It returns false while the source has
 // nothing.
 func (c *checker) follow(w Written, busy func()) bool {
 	if c.compiler == nil && !c.begin() {
@@ -180,7 +182,7 @@ func (c *checker) follow(w Written, busy func()) bool {
 	for _, n := range news {
 		key, after := n.Key(), n.After
 		if was := c.object(key); after != nil && was != nil && !c.dryRun && sameVersion(was, after) {
-			after = was // It was written here.
+			after = was // This replica wrote it.
 		} else if large(was) || large(after) {
 			c.long.Store(true)
 		}
@@ -209,7 +211,8 @@ func (c *checker) follow(w Written, busy func()) bool {
 	return true
 }
 
-// toLay is what was written and the source does not have, and last what is tried.
+// toLay returns the written objects that the source does not have, and last those of the
+// dry run.
 func (c *checker) toLay(w Written, present int64) []schema.Change {
 	c.ahead = slices.DeleteFunc(c.ahead, func(one schema.Change) bool { return revisionOf(one) <= present })
 	if w.DryRun {
@@ -221,10 +224,10 @@ func (c *checker) toLay(w Written, present int64) []schema.Change {
 	return all
 }
 
-// revisionOf is the one at which an object was written or deleted.
+// revisionOf returns the revision at which an object was written or deleted.
 func revisionOf(c schema.Change) int64 { return cmp.Or(c.After, c.Before).Revision() }
 
-// begin is with all that the source has.
+// begin starts a compiler with all objects of the source.
 func (c *checker) begin() bool {
 	c.forget()
 	objs, revision, synced := c.opts.Source.Snapshot()
@@ -248,7 +251,7 @@ func (c *checker) forget() {
 	c.lost, c.views = map[fleet.KindV1]*lossesV1{}, nil
 }
 
-// next has these objects in their places, nil for none.
+// next puts objects into their places in the compiler, nil for none.
 func (c *checker) next(revision int64, is map[schema.Key]*schema.Object) {
 	var changes []schema.Change
 	for key, after := range is {
@@ -261,10 +264,10 @@ func (c *checker) next(revision int64, is map[schema.Key]*schema.Object) {
 	c.compiler.Advance(c.at)
 }
 
-// object is nil where there is none.
+// object returns nil if there is no object.
 func (c *checker) object(key schema.Key) *schema.Object { return c.at.Object(key) }
 
-// rest drops what only checks need, if there was no write since the last time.
+// rest drops everything that only checks need if there was no write since it last ran.
 func (c *checker) rest() {
 	select {
 	case c.turn <- struct{}{}:

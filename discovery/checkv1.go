@@ -14,13 +14,13 @@ import (
 // maxChecksV1 bounds the kinds of v1 proxies whose losses are reported for a write.
 const maxChecksV1 = 8
 
-// lossesV1 are those of a kind, by the view of one of them.
+// lossesV1 has the losses of a kind of proxies, in the view of one of them.
 type lossesV1 struct {
 	v1.Losses
 	of *fleet.Client
 }
 
-// lostInV1 is what some objects ask for and proxies lose that ask in v1.
+// lostInV1 returns what proxies that use v1 lose of some objects.
 func (c *checker) lostInV1(objects map[diag.Ref]bool) diag.List {
 	c.chooseV1()
 	found, views := map[diag.Problem]bool{}, map[string]bool{}
@@ -45,8 +45,8 @@ func (c *checker) lostInV1(objects map[diag.Ref]bool) diag.List {
 	return slices.SortedFunc(maps.Keys(found), feedback.CompareProblems)
 }
 
-// chooseV1 finds the kinds to look at, and a proxy for each: those of the last time, for
-// little is new of them, and then those that asked last.
+// chooseV1 chooses the kinds to look at, and a proxy of each. The kinds of the last time
+// come first, because little is new for them, and then those that asked last.
 func (c *checker) chooseV1() {
 	asked := c.fleet.AskV1()
 	of := map[fleet.KindV1]*fleet.Client{}

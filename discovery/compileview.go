@@ -13,7 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// firstView is the view of an entry that had none.
+// firstView returns the first view of an entry.
 func (p *Publisher) firstView(g *compiled.Generation, entry *fleet.ViewEntry, mv mesh.View) (*compiled.View, error) {
 	v, made, err := p.fleet.First(g, entry, func() (*ir.Config, diag.List, error) { return p.compileView(context.Background(), mv) })
 	if made {
@@ -22,8 +22,8 @@ func (p *Publisher) firstView(g *compiled.Generation, entry *fleet.ViewEntry, mv
 	return v, err
 }
 
-// renewView brings an entry to a generation, and reports whether anything is new. With
-// an error it is what it was.
+// renewView brings an entry to a generation, and reports whether anything is new. On an
+// error the entry is unchanged.
 func (p *Publisher) renewView(ctx context.Context, g *compiled.Generation, entry *fleet.ViewEntry, representative *fleet.Client, ro *feedback.Rollout) (changed bool, err error) {
 	return p.fleet.Renew(g, entry, fleet.Renewal{
 		Representative: representative,
@@ -33,8 +33,8 @@ func (p *Publisher) renewView(ctx context.Context, g *compiled.Generation, entry
 	})
 }
 
-// compileView compiles, and closes what must not be served as it is. The error
-// is ErrOverBudget, that of ctx, or a mistake of ours.
+// compileView compiles a view, and closes what must not be served as it is. The error is
+// ErrOverBudget, that of ctx, or a bug.
 func (p *Publisher) compileView(ctx context.Context, mv mesh.View) (config *ir.Config, problems diag.List, err error) {
 	start := time.Now()
 	err = p.recoverPanic("compile", func() error {
@@ -60,8 +60,8 @@ func (p *Publisher) letGo() {
 	}
 }
 
-// goesOn reports whether another entry of the key goes on with what is there. Where
-// none does, its problems are gone.
+// goesOn reports whether another entry of the key takes over. If none does, the problems of
+// the view are gone.
 func (p *Publisher) goesOn(key string) bool {
 	if p.fleet.Has(key) {
 		return true
@@ -70,7 +70,7 @@ func (p *Publisher) goesOn(key string) bool {
 	return false
 }
 
-// found takes note of what was found while a view was encoded, if it is in force.
+// found records problems that were found while a view was encoded, if the view is in force.
 func (p *Publisher) found(v *compiled.View) {
 	if entry := p.fleet.EntryOf(v); entry != nil {
 		p.newest.found(entry)

@@ -6,8 +6,8 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/fleet"
 )
 
-// concludePolls is conclude for a proxy that has polled. What it has is looked at until
-// that is all that it should have.
+// concludePolls records which changes a proxy that has polled has accepted. The proxy is
+// looked at until it has everything that it should have.
 func (p *Publisher) concludePolls(c *fleet.Client) {
 	v := c.View()
 	if v == nil {
@@ -33,8 +33,8 @@ func (p *Publisher) concludePolls(c *fleet.Client) {
 	}
 }
 
-// concerns has a change wait for the proxies of an entry: for those on streams that have
-// settled once, and if byPolls, for those that polled lately.
+// concerns makes a change wait for the proxies of an entry: those on streams that have
+// settled at least once and, if byPolls is set, those that polled recently.
 func (p *Publisher) concerns(ro *feedback.Rollout, entry *fleet.ViewEntry, byPolls bool) {
 	if ro == nil {
 		return

@@ -9,15 +9,15 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Connect begins a stream of the proxy that calls itself so. It fails as V3
-// does. The caller must Close it.
+// Connect begins a stream of the proxy that a node names. It fails as V3 does. The caller
+// must Close the stream.
 func (p *Publisher) Connect(node mesh.Node, variant stream.Variant) (*stream.Stream, error) {
 	return p.connect(node, func(to streamProxy) *stream.Stream { return stream.New(p.streams, to, variant) })
 }
 
-// ConnectProxyless is Connect for a client of gRPC without a proxy. It asks for all
-// that it wants by name, as the state of the world, and takes what is new into use when
-// it has all of it. One that is no sidecar is ErrBadNode.
+// ConnectProxyless is Connect for a client of gRPC without a proxy. The client asks for
+// everything by name, as the state of the world, and uses new configuration when it has all
+// of it. A node that is not a sidecar's is ErrBadNode.
 func (p *Publisher) ConnectProxyless(node mesh.Node) (*stream.Stream, error) {
 	proxy, err := parseNode(node)
 	if err != nil {

@@ -1,28 +1,28 @@
 // Package discovery keeps the answers for proxies ready. A Publisher follows the config
 // objects and brings every view (see mesh.View) of a known proxy from one snapshot to
-// the next; requests only look up. It knows nothing of HTTP: package server calls it.
+// the next. Requests only look up. Package server calls it; it knows nothing of HTTP.
 //
 //	changes ─▶ hold-off ─▶ mesh.Snapshot ─▶ compile ─▶ ir ─▶ encoded parts ─▶ view ─▶ entry
 //	           run.go      build.go         compileview.go   xds              compiled  fleet
 //
-// All proxies with equal views find theirs in one entry. A view is swapped in whole, so
-// that a proxy never sees a mixture of two, and only if it differs: other views and their
-// proxies are not touched. Trouble of ours never takes anything away from a proxy: a view
-// that cannot be compiled, or that would be left with nothing by accident, keeps its last
-// good answers and becomes a Problem. A fault of an object closes only its own part
-// of a view.
+// All proxies with equal views find their view in one entry. A new view replaces the old
+// one as a whole, so a proxy never sees a mixture of two. It does so only if it differs:
+// other views and their proxies are not touched. A failure of the server takes nothing away
+// from a proxy. A view that cannot be compiled, or that would be emptied by accident, keeps
+// its last good answers, and a Problem says so. A fault of an object closes only its own
+// part of a view.
 //
-// The rooms, from the ground up; none knows the one above it:
+// These are the packages below, from the lowest floor up. None imports one above it:
 //
 //	cached    values that are made once and shared
 //	xds       resources, sets and answers, encoded once for each part
 //	compiled  a generation and its views
 //	history   views that were in force before
 //	feedback  the status of proxies and objects
-//	nack      what of a response a proxy refused, and what it takes instead
-//	poll      what a proxy that polls is answered
-//	stream    what a proxy on a stream is sent
-//	fleet     the proxies that are known, and their views
+//	nack      which part of a response a proxy refuses, and what replaces it
+//	poll      the answers to proxies that poll
+//	stream    the responses to proxies on streams
+//	fleet     the known proxies and their views
 //
 // Read this package in this order: options.go, discovery.go, run.go, build.go,
 // publish.go, compileview.go, verdict.go; roster.go, arrivals.go; locate.go, v3.go, v1.go and connect.go, which
@@ -51,27 +51,25 @@ import (
 
 // Source is where the config objects come from; store/cache is one.
 type Source interface {
-	// Snapshot returns every object at one revision, in no particular
-	// order; ok is false until the source has synced once. The slice is the
-	// caller's, the objects are shared.
+	// Snapshot returns every object at one revision, in no particular order; ok is false
+	// until the source has synced once. The caller owns the slice; the objects are shared.
 	Snapshot() (objs []*schema.Object, revision int64, ok bool)
-	// Since returns what has changed between a revision that the source gave
-	// and the present one, each object once; ok is false when that is not
-	// known, and everything must be read by Snapshot.
+	// Since returns the changes between a revision that the source returned and the present
+	// one, each object once; ok is false if they are not known. Then call Snapshot.
 	Since(revision int64) (changes []schema.Change, present int64, ok bool)
-	// Changed is closed at the next change after the call.
+	// Changed returns a channel that is closed at the next change after the call.
 	Changed() <-chan struct{}
-	// Err is why the objects cannot be read at present; nil while they can,
-	// or when that is not known.
+	// Err returns why the objects cannot be read at present. It is nil if they can, or if
+	// that is not known.
 	Err() error
 }
 
-// Files are secrets beside the objects of the Source. A change of them makes another
-// snapshot at the same revision.
+// Files are secrets in files, beside the objects of the Source. A change of them makes
+// another snapshot at the same revision.
 type Files interface {
-	// Secrets are what is in them now.
+	// Secrets returns their present contents.
 	Secrets() *mesh.FileSecrets
-	// Changed is closed at the next change after the call.
+	// Changed returns a channel that is closed at the next change after the call.
 	Changed() <-chan struct{}
 }
 
@@ -82,18 +80,18 @@ func (noFiles) Changed() <-chan struct{}   { return nil }
 
 // Errors that a server distinguishes.
 var (
-	// ErrNotReady: there is no configuration for this proxy yet, because no
-	// snapshot has been compiled, or because what was compiled is no good;
-	// an Envoy must keep what it has and ask again.
+	// ErrNotReady means that there is no configuration for this proxy yet, because no
+	// snapshot has been compiled or the result cannot be served. An Envoy must keep what it
+	// has and ask again.
 	ErrNotReady = errors.New("no configuration compiled yet")
-	// ErrOverBudget: there is no room for the configuration of this proxy, or it
-	// takes too much by itself; an Envoy must keep what it has.
+	// ErrOverBudget means that there is no room for the configuration of this proxy, or
+	// that it alone is too large. An Envoy must keep what it has.
 	ErrOverBudget = compile.ErrOverBudget
-	// ErrBadNode: the node identity is malformed.
+	// ErrBadNode means that the node identity is malformed.
 	ErrBadNode = errors.New("bad node")
-	// ErrBadRoute: an RDS name that is neither a port nor http_proxy.
+	// ErrBadRoute means that a route table's name is neither a port nor http_proxy.
 	ErrBadRoute = errors.New("bad route name")
-	// ErrBadType: a v3 type URL that is not served.
+	// ErrBadType means that a v3 type URL is not served.
 	ErrBadType = errors.New("unknown resource type")
 )
 
@@ -106,16 +104,16 @@ type Publisher struct {
 	fleet   *fleet.Fleet
 	past    *history.ViewHistory
 	newest  verdict
-	// convergence is of changes on their way to proxies.
+	// convergence measures how long changes take to reach proxies.
 	convergence feedback.Convergence
 	expiries    mesh.Expiries
 	arrivals    *arrivals
 	acks        acks
 	caughtUp    caughtUp
 
-	// encoder has the current generation. Its lock is read-locked to make a newcomer's
-	// view, and locked to bring the compiler, the current generation and the fleet from
-	// one snapshot to the next: all three are of the same snapshot.
+	// encoder has the current generation. Its lock is read-locked while the view of a new
+	// proxy is made. It is locked while the compiler, the current generation and the fleet
+	// go from one snapshot to the next, so that all three have the same snapshot.
 	encoder *compiled.Encoder
 	streams *stream.Shared
 
@@ -126,13 +124,13 @@ type Publisher struct {
 	results     *compile.Quota  // of all compilers
 	compiler    compiler
 	questions   sync.Mutex // see asking
-	// turn is taken before encoder.Advancing is locked. It is given in the order in which
-	// it is asked for; a sync.RWMutex may go to a later writer.
+	// turn is taken before encoder.Advancing is locked. Callers get it in the order in
+	// which they ask; a sync.RWMutex may prefer a later writer.
 	turn *semaphore.Weighted
 }
 
-// New makes a server that knows nothing until Run. It panics when metrics of
-// the same names are registered already.
+// New returns a Publisher that has nothing before Run. It panics if metrics of the same
+// names are registered already.
 func New(opts Options) *Publisher {
 	p := &Publisher{opts: opts.withDefaults(), made: time.Now(), turn: semaphore.NewWeighted(1)}
 	p.results = compile.NewQuota(p.opts.MaxResults)
@@ -160,8 +158,8 @@ func New(opts Options) *Publisher {
 // Ready reports whether a first complete snapshot has been published.
 func (p *Publisher) Ready() bool { return p.newest.inForce() != nil }
 
-// published is the current generation, from the moment on in which it begins to
-// be published; the error says why there is none yet.
+// published returns the current generation, from the beginning of its publication. The
+// error says why there is none yet.
 func (p *Publisher) published() (*compiled.Generation, error) {
 	if g := p.encoder.Current.Load(); g != nil {
 		return g, nil
@@ -172,7 +170,7 @@ func (p *Publisher) published() (*compiled.Generation, error) {
 	return nil, ErrNotReady
 }
 
-// Revision is the store revision of the published snapshot, 0 before Ready.
+// Revision returns the store revision of the published snapshot, 0 before Ready.
 func (p *Publisher) Revision() int64 {
 	if g := p.newest.inForce(); g != nil {
 		return g.Mesh.Revision

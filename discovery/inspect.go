@@ -12,15 +12,15 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Inspection is what one proxy is sent, for people to look at.
+// Inspection is what one proxy is sent, in a form for people.
 type Inspection struct {
 	Node     string
 	Revision int64
-	// Known: the proxy has asked this server. What others would be sent is
-	// compiled for the looking.
+	// Known means that the proxy has asked this server. For other proxies the configuration
+	// is compiled on request.
 	Known bool
-	// Over is the transport that Resources are encoded for: that of the proxy; where a
-	// program has the node of the Envoy beside it, that Envoy.
+	// Over is the transport that Resources are encoded for: that of the proxy. If a program
+	// and the Envoy beside it have one node, it is that of the Envoy.
 	Over feedback.Transport
 
 	generation *compiled.Generation
@@ -31,9 +31,9 @@ type Inspection struct {
 // InspectTransports are the transports that Resources can be encoded for.
 var InspectTransports = []feedback.Transport{feedback.OverDelta, feedback.OverADS, feedback.OverREST, feedback.OverGRPC}
 
-// Inspect returns what a proxy is sent now. An unknown proxy does not become known by it,
-// takes no place and is not counted. Of proxies with one id, and
-// nothing else that node says, it is the one that asked last.
+// Inspect returns what a proxy is sent now. It does not make an unknown proxy known, and
+// does not count it. If node states nothing but an id that several proxies have, Inspect
+// chooses the one that asked last.
 func (p *Publisher) Inspect(node Node) (*Inspection, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
@@ -51,9 +51,8 @@ func (p *Publisher) Inspect(node Node) (*Inspection, error) {
 	return p.inspectUnknown(node, proxy)
 }
 
-// inspectUnknown compiles what a newcomer would be sent. No other newcomer is compiled
-// for meanwhile, so that what is made for this one alone can be let go
-// of.
+// inspectUnknown compiles what a new proxy would be sent. No other new proxy is compiled at
+// the same time, so everything that was made only for this one can be dropped.
 func (p *Publisher) inspectUnknown(node Node, proxy mesh.Proxy) (*Inspection, error) {
 	defer p.asking()()
 	g := p.encoder.Current.Load()
@@ -78,9 +77,9 @@ func (p *Publisher) inspectUnknown(node Node, proxy mesh.Proxy) (*Inspection, er
 	return out, nil
 }
 
-// asking takes the compiler for a question of somebody who is no proxy. Such questions
-// wait for each other before they wait for the compiler, so that a publication waits
-// for one of them at most, however many there are.
+// asking takes the compiler for a question that no proxy asks. Such questions wait for each
+// other before they wait for the compiler. So a publication waits for at most one of them,
+// however many there are.
 func (p *Publisher) asking() (done func()) {
 	p.questions.Lock()
 	advanced := p.advancing()
@@ -90,9 +89,9 @@ func (p *Publisher) asking() (done func()) {
 	}
 }
 
-// advancing locks encoder.Advancing. Those who call it are served in their order.
+// advancing locks encoder.Advancing. Callers get it in the order of their calls.
 func (p *Publisher) advancing() (done func()) {
-	_ = p.turn.Acquire(context.Background(), 1) // It fails only when the context ends.
+	_ = p.turn.Acquire(context.Background(), 1) // This fails only if the context ends, and it never does.
 	p.encoder.Advancing.Lock()
 	return func() {
 		p.encoder.Advancing.Unlock()
@@ -100,7 +99,7 @@ func (p *Publisher) advancing() (done func()) {
 	}
 }
 
-// Explain is the configuration for package explain.
+// Explain returns the configuration for package explain.
 func (i *Inspection) Explain() explain.Proxy {
 	return explain.Proxy{
 		Config: i.view.Config, IP: i.proxy.IP, Members: i.generation.Endpoints.Members,
@@ -108,17 +107,17 @@ func (i *Inspection) Explain() explain.Proxy {
 	}
 }
 
-// Resource is one resource as the proxy is sent it.
+// Resource is one resource in the form that the proxy is sent.
 type Resource struct {
 	Type    string `json:"type"` // as in ConfigTypes
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Resource is the v3 message in proto JSON; of a secret it is SecretSummary.
+	// Resource is the v3 message in proto JSON or, for a secret, a SecretSummary.
 	Resource json.RawMessage `json:"resource"`
 }
 
-// Resources are those of one of ConfigTypes, by name. A proxy on a stream is sent
-// clusters and listeners that refer to the stream.
+// Resources returns the resources of one of ConfigTypes, by name. For a proxy on a stream,
+// clusters and listeners refer to the stream.
 func (i *Inspection) Resources(configType string) ([]Resource, error) {
 	encode := i.view.EncodedV3
 	switch i.Over {

@@ -11,14 +11,14 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// located is a proxy that asks, and what it is to have now.
+// located is a proxy that sent a request, and what it should have now.
 type located struct {
 	*fleet.ClientState
 	publisher *Publisher
 }
 
-// locate finds the proxy that calls itself node, and makes it known when it is
-// not. A bad node is an error even while nothing is published.
+// locate finds the proxy that a node names, and makes it known if it is not. A bad node is
+// an error even while nothing is published.
 func (p *Publisher) locate(node mesh.Node) (*located, *compiled.Generation, error) {
 	if _, err := p.published(); err != nil {
 		_, bad := parseNode(node)
@@ -29,8 +29,8 @@ func (p *Publisher) locate(node mesh.Node) (*located, *compiled.Generation, erro
 		return nil, nil, err
 	}
 	state.Touch(p.age())
-	// Read after the view, the generation is not older: endpoints are there
-	// for all clusters of the view.
+	// Read after the view, the generation is not older than it. So it has endpoints for all
+	// clusters of the view.
 	return &located{state, p}, p.encoder.Current.Load(), nil
 }
 
@@ -43,11 +43,11 @@ func (p *Publisher) known(node mesh.Node) (*fleet.ClientState, error) {
 	return p.join(node)
 }
 
-// age is the time since the publisher was made, by the monotonic clock: the wall
-// clock may jump, and no proxy has fallen silent because of that.
+// age returns the time since the Publisher was made, by the monotonic clock. The wall clock
+// may jump, and then no proxy has fallen silent.
 func (p *Publisher) age() time.Duration { return time.Since(p.made) }
 
-// join makes a proxy known. It waits for nothing but its own view.
+// join makes a proxy known. It waits only for the view of this proxy.
 func (p *Publisher) join(node mesh.Node) (*fleet.ClientState, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
@@ -70,7 +70,7 @@ func (p *Publisher) join(node mesh.Node) (*fleet.ClientState, error) {
 		}
 		switch {
 		case errors.Is(err, fleet.ErrClosed):
-			// Pushed out by others in between.
+			// Other proxies have replaced it in between.
 		case err != nil:
 			return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, node.ID, err)
 		default:
@@ -97,6 +97,6 @@ func (p *Publisher) makeRoom() bool {
 	return after < before
 }
 
-// idleUnderPressure is after how long without a poll a proxy counts as gone when
-// there is no room for another one. An Envoy polls every few seconds.
+// idleUnderPressure is the time without a poll after which a proxy counts as gone if there
+// is no room for another one. An Envoy polls every few seconds.
 const idleUnderPressure = time.Minute

@@ -12,12 +12,11 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// LostInV1 is what Envoys of the v1 API would lose of what is published: those that the
-// objects are for, whether or not there are any (mesh.Snapshot.ExpectedProxies), and
-// then those that are connected to this replica, whatever they speak. At most 200 views
-// are looked at, in that order; leftOut is how many there are beside. No proxy waits
-// for it. The error is ErrBusy, ErrNotReady, ErrOverBudget
-// or that of ctx.
+// LostInV1 returns what Envoys of the v1 API would lose of what is published. It looks
+// first at the proxies that the objects are for, whether or not any are connected
+// (mesh.Snapshot.ExpectedProxies), and then at those connected to this replica, whatever
+// API they use. It looks at 200 views at most; leftOut is the number of the others. No
+// proxy waits for it. The error is ErrBusy, ErrNotReady, ErrOverBudget or that of ctx.
 func (p *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, err error) {
 	g, err := p.published()
 	if err != nil {
@@ -39,7 +38,7 @@ func (p *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, 
 	return lost, leftOut, err
 }
 
-// lostInV1 is what some proxies would lose of the snapshot that a compiler is at.
+// lostInV1 returns what some proxies would lose of the present snapshot of a compiler.
 func lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot, proxies []*fleet.Client) (diag.List, error) {
 	found := map[diag.Problem]bool{}
 	var losses v1.Losses
@@ -55,9 +54,9 @@ func lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot, proxies []*fle
 	return slices.SortedFunc(maps.Keys(found), feedback.CompareProblems), nil
 }
 
-// proxiesToCome are those that the objects of some snapshots are for, and then those that
-// are connected: one of all that have the same views in each of the snapshots, and no
-// more than a preview looks at. leftOut is how many there are beside.
+// proxiesToCome returns the proxies that the objects of some snapshots are for, and then
+// those that are connected. Of the proxies with the same view in each of the snapshots it
+// returns one, and no more than a preview looks at. leftOut is the number of the others.
 func (p *Publisher) proxiesToCome(of ...*mesh.Snapshot) (proxies []*fleet.Client, leftOut int) {
 	known := map[string]bool{}
 	add := func(c *fleet.Client) {

@@ -8,8 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// metrics of the way from objects to answers. Polls are counted where they
-// arrive, in package server.
+// metrics measures the steps from objects to answers. Package server counts polls.
 type metrics struct {
 	generations prometheus.Counter
 	refusals    prometheus.Counter
@@ -75,7 +74,7 @@ func newMetrics(p *Publisher) *metrics {
 
 var transports = []feedback.Transport{feedback.OverDelta, feedback.OverADS, feedback.OverREST, feedback.OverV1, feedback.OverGRPC}
 
-// connected counts proxies when it is asked.
+// connected counts proxies on request.
 type connected struct {
 	publisher *Publisher
 	desc      *prometheus.Desc

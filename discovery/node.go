@@ -6,11 +6,11 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Node is what an Envoy says of itself in every request.
+// Node is what an Envoy states about itself in every request.
 type Node = mesh.Node
 
-// NamespaceOf is where the proxy that calls itself so belongs by its own word, ""
-// where that is not known. The error is ErrBadNode.
+// NamespaceOf returns the namespace that the proxy of a node states, or "" if it is not
+// known. The error is ErrBadNode.
 func (p *Publisher) NamespaceOf(node Node) (string, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
@@ -19,14 +19,14 @@ func (p *Publisher) NamespaceOf(node Node) (string, error) {
 	return p.opts.Settings.NamespaceOf(proxy), nil
 }
 
-// TrustDomain is that of the SPIFFE IDs of this mesh's proxies.
+// TrustDomain returns the trust domain of the SPIFFE IDs of this mesh's proxies.
 func (p *Publisher) TrustDomain() string { return p.opts.Settings.SPIFFETrustDomain() }
 
 // RootNamespace returns the namespace whose rules apply to the whole mesh.
 func (p *Publisher) RootNamespace() string { return p.opts.Settings.RootNamespace }
 
-// NewNode is one that states a namespace and labels of its workload, or "" and
-// none. The error is ErrBadNode for what no workload has.
+// NewNode returns a node that states a namespace and labels of its workload, or "" and
+// none. The error is ErrBadNode if no workload can have them.
 func NewNode(id, namespace string, labels map[string]string) (Node, error) {
 	node, err := mesh.NewNode(id, namespace, labels)
 	if err != nil {
@@ -35,8 +35,8 @@ func NewNode(id, namespace string, labels map[string]string) (Node, error) {
 	return node, err
 }
 
-// Names of what is read of node.metadata, all that an operator may write into a
-// bootstrap: Istio's, in capitals as they are.
+// These are the names in node.metadata that the server reads. They are Istio's, in
+// capitals. An operator may write all of them into a bootstrap.
 const (
 	MetadataNamespace = "NAMESPACE"
 	MetadataLabels    = "LABELS"
@@ -45,13 +45,13 @@ const (
 // NodeStatement is what a request says about its proxy, whatever the transport.
 type NodeStatement struct {
 	ID string
-	// Metadata has the values of node.metadata by name, as encoding/json decodes
-	// them; nil for what is not there.
+	// Metadata has the values of node.metadata by name, as encoding/json decodes them; nil
+	// for missing ones.
 	Metadata              func(name string) any
 	Region, Zone, SubZone string
 }
 
-// Node returns the node that states this; ErrBadNode if no proxy can.
+// Node returns the node of the statement. The error is ErrBadNode if no proxy can state it.
 func (s NodeStatement) Node() (Node, error) {
 	namespace, err := metadataText(MetadataNamespace, s.Metadata(MetadataNamespace))
 	if err != nil {

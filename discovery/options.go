@@ -11,43 +11,43 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Options for New. Source is required, all else has a default.
+// Options configure a Publisher. Source is required. Everything else has a default.
 type Options struct {
 	Source   Source
 	Settings *mesh.Settings
-	// Files are what the SecretFiles of the settings are read from; nil for nothing.
+	// Files has the contents of the SecretFiles of the settings; nil for none.
 	Files Files
-	// CatchUp has the source reach all that was stored before the call, whichever
-	// replica stored it, and returns the revision that it has reached then. Nil is for a
-	// source that is never behind.
+	// CatchUp makes the source reach everything that was stored before the call, by any
+	// replica, and returns the revision that it has then reached. Nil is for a source that
+	// is never behind.
 	CatchUp func(ctx context.Context) (revision int64, err error)
-	// LeftOut are problems of stored values that the source cannot read, and so
-	// leaves out of the objects. Nil is for a source that reads all.
+	// LeftOut returns the problems of stored values that the source cannot read and so
+	// leaves out of the objects. Nil is for a source that reads everything.
 	LeftOut func() diag.List
-	// PastSettings are those of configuration that proxies may have been sent before this
-	// start; clusters that only they make stay until no proxy is seen to need
-	// them.
+	// PastSettings are earlier settings, whose configuration proxies may have been sent
+	// before this start. Clusters that only follow from these stay until no proxy is seen
+	// to need them.
 	PastSettings []*mesh.Settings
 	Log          *slog.Logger
-	// Registry receives the metrics; nil keeps them unseen.
+	// Registry receives the metrics. With nil they are not shown.
 	Registry prometheus.Registerer
 
-	// HoldOff is how long nothing is published after a publication: the first
-	// change after that is published at once. One that comes earlier waits for
-	// its end, and if more follow, until there were none for as long, so that a
-	// burst of writes is compiled once; MaxHoldOff is the longest that a change
-	// waits. 100 ms and 500 ms.
+	// HoldOff is the time after a publication in which nothing else is published (default
+	// 100 ms). The first change after that is published at once. An earlier change waits
+	// for its end and, while more changes follow, for a pause of the same length. So a
+	// burst of writes is compiled once. MaxHoldOff is the longest that a change waits
+	// (default 500 ms).
 	HoldOff, MaxHoldOff time.Duration
-	// EnterLarge waits for a processor for each publication that has a large object in it;
-	// leave is called when that is done. The publication leaves the other processors to
-	// requests. Nil means that it may have them all at once.
+	// EnterLarge waits for a processor before each publication with a large object. leave
+	// is called at its end. Such a publication leaves the other processors to requests. Nil
+	// means that it may use all of them at once.
 	EnterLarge func(ctx context.Context) (leave func(), err error)
-	// CheckPatience is how long a write may wait for what is wrong with it among the
-	// other objects. 500 ms. More than a second is also what checks may take at once,
-	// of the tenth of a processor that is theirs.
+	// CheckPatience is how long a write may wait for the problems of its objects among all
+	// others (default 500 ms). Checks may take a tenth of a processor's time. A second of
+	// it may be saved up or, if that is longer, CheckPatience.
 	CheckPatience time.Duration
-	// ProxyIdle is how long a proxy may be silent before its view is no
-	// longer compiled ahead; it is compiled when it asks again. 10 minutes.
+	// ProxyIdle is how long a proxy may be silent before its view is no longer compiled in
+	// advance (default 10 minutes). If it asks again, the view is compiled then.
 	ProxyIdle time.Duration
 	// AbsentFor is how long a proxy that was connected and is not now is still known. 24
 	// hours.
@@ -58,13 +58,13 @@ type Options struct {
 	// that proxies beside no known workload asked for longest ago, or else any
 	// proxy. 2,000.
 	MaxViews int
-	// MaxProxies bounds the proxies remembered, likewise: a forgotten one is
-	// served, but not compiled ahead for. It also bounds, each on its own, the listener
-	// lists of a view and the endpoint sets kept encoded. 50,000.
+	// MaxProxies bounds the proxies that are remembered, in the same way (default 50,000).
+	// A forgotten proxy is served, but nothing is compiled for it in advance. The number
+	// also bounds the listener lists of a view and, separately, the encoded endpoint sets.
 	MaxProxies int
-	// MaxResults bounds the results that compilers keep together, half a KiB each. A
-	// view that would exceed it is not compiled: a new one is refused, and one that
-	// proxies have stays as it is. 16,000,000.
+	// MaxResults bounds the results that all compilers together keep, half a KiB each
+	// (default 16,000,000). A view that would exceed it is not compiled: a new view is
+	// refused, and one that proxies have stays as it is.
 	MaxResults int
 }
 

@@ -22,37 +22,38 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// ErrBusy: somebody else has a mesh compiled for a question, and one is at a time.
+// ErrBusy means that a mesh is being compiled for another question. Only one is compiled at
+// a time.
 var ErrBusy = errors.New("another mesh is being compiled for a question")
 
-// Bounds of a preview. It compiles by itself, beside what is published.
+// These bound a preview, which compiles separately from what is published.
 const (
 	maxPreviewViews   = 200
 	maxPreviewChanges = 1000
 	maxPreviewBytes   = 32 << 20
-	maxPreviewNodes   = 10 // named of each change
+	maxPreviewNodes   = 10 // nodes that are named for each change
 )
 
-// Preview is what some objects would change in what proxies are sent.
+// Preview is the change that some objects would make to what proxies are sent.
 type Preview struct {
-	Revision int64 `json:"revision"` // compared with
-	// Proxies are those that were looked at; of the others, NotLookedAt, there is
-	// nothing in Changes.
+	Revision int64 `json:"revision"` // of the configuration that it is compared with
+	// Proxies is the number of proxies that were looked at. Changes has nothing about the
+	// others, NotLookedAt.
 	Proxies     int `json:"proxies"`
 	NotLookedAt int `json:"notLookedAt,omitempty"`
-	// Changes by type and name. Omitted is how many there are beside.
+	// Changes by type and name. Omitted is the number of further ones.
 	Changes []ResourceChange `json:"changes"`
 	Omitted int              `json:"omitted,omitempty"`
-	// Problems are those that there would be, and are not now; Solved the other way
-	// round.
+	// Problems are the problems that the objects would cause, and Solved those that they
+	// would solve.
 	Problems diag.List `json:"problems"`
 	Solved   diag.List `json:"solved"`
-	// NotLookedAtInV1 are kinds of proxies that were too many to find out what they would
-	// lose: of that there is nothing in Problems and in Solved.
+	// NotLookedAtInV1 is the number of kinds of proxies whose losses in v1 were not
+	// computed, because there are too many. Problems and Solved have nothing about these.
 	NotLookedAtInV1 int `json:"notLookedAtInV1,omitempty"`
 }
 
-// ResourceChange is one resource as some proxies have it, and as they would.
+// ResourceChange is one resource as some proxies have it, and as they would have it.
 type ResourceChange struct {
 	Type string `json:"type"` // as in ConfigTypes
 	Name string `json:"name"`
@@ -88,7 +89,8 @@ func (p *Publisher) preview(ctx context.Context, objects []*schema.Object, witho
 	defer p.previewing.Unlock()
 	out := &preview{
 		Publisher: p, inV1: inV1, changes: map[changeKey]*change{}, sets: map[setID]*xds.Resource{},
-		// A snapshot of its own: that which is published is to be followed by others.
+		// This is a snapshot of its own, because the published one must be able to get a
+		// successor.
 		before: mesh.NewSnapshot(g.Mesh.Revision, g.Mesh.Settings, compiled.ObjectsOf(g.Mesh)).WithFiles(g.Mesh.Files),
 	}
 	out.after = out.before.Next(g.Mesh.Revision, changesBy(g.Mesh, objects, without))
@@ -116,7 +118,7 @@ func changesBy(s *mesh.Snapshot, objects []*schema.Object, without []schema.Key)
 
 type preview struct {
 	*Publisher
-	inV1          bool // problems are also what is lost in it
+	inV1          bool // problems include what is lost in v1
 	proxiesInV1   []*fleet.Client
 	before, after *mesh.Snapshot
 	otherServices bool      // after
@@ -129,13 +131,13 @@ type preview struct {
 	problems, solved     diag.List
 }
 
-// changeKey is what changes have to share to be one.
+// changeKey has what two changes must share to be shown as one.
 type changeKey struct {
 	configType, name string
 	before, after    xds.Digest
 }
 
-// crowd are the proxies of one view before and one after.
+// crowd has the proxies with the same views before and after.
 type crowd struct {
 	before, after mesh.View
 	was, is       *ir.Config
@@ -145,7 +147,8 @@ type crowd struct {
 func (p *preview) make(ctx context.Context) error {
 	crowds := p.crowds()
 	if p.inV1 {
-		// The same at both times: what one of them does not look at it would seem to lack.
+		// Both times have the same proxies. Otherwise what one of them does not look at
+		// would seem to be missing.
 		p.proxiesInV1, p.notLookedAtInV1 = p.proxiesToCome(p.after, p.before)
 	}
 	p.now = time.Now()
@@ -174,13 +177,13 @@ func (p *preview) make(ctx context.Context) error {
 	return err
 }
 
-// problemsAt are those of the snapshot that a compiler is at.
+// problemsAt returns the problems of the present snapshot of a compiler.
 func (p *preview) problemsAt(ctx context.Context, c compiler, at *mesh.Snapshot) (diag.List, error) {
 	lost, err := lostInV1(ctx, c, at, p.proxiesInV1)
 	return slices.Concat(at.Problems, c.Problems(), lost, p.expiries.Of(at, p.now)), err
 }
 
-// problemsBeside are those of a list that another one has not.
+// problemsBeside returns the problems of a list that another one lacks.
 func problemsBeside(list, other diag.List) diag.List {
 	known := map[diag.Problem]bool{}
 	for _, p := range other {
@@ -189,7 +192,7 @@ func problemsBeside(list, other diag.List) diag.List {
 	return slices.DeleteFunc(slices.Clone(list), func(p diag.Problem) bool { return known[feedback.Unplaced(p)] })
 }
 
-// crowds are those that are connected, the largest first.
+// crowds returns the connected proxies in crowds, the largest first.
 func (p *preview) crowds() []*crowd {
 	byViews := map[[2]string]*crowd{}
 	for _, c := range p.fleet.Connected() {
@@ -214,8 +217,8 @@ func (p *preview) crowds() []*crowd {
 	return all[:min(len(all), maxPreviewViews)]
 }
 
-// compare notes what differs for a crowd. Listeners at a proxy's own address are
-// those of its first.
+// compare records the changes for a crowd. Listeners at a proxy's own address are those of
+// its first proxy.
 func (p *preview) compare(of *crowd) {
 	ip := of.clients[0].Proxy.IP
 	changedParts(of.was.Clusters, of.is.Clusters, func(c *ir.Cluster) string { return c.Name }, func(was, is *ir.Cluster) {
@@ -238,7 +241,7 @@ func (p *preview) listener(l *ir.Listener) *xds.Resource {
 	return p.encoder.V3.Listener(l, v3.Streamed)
 }
 
-// resourceOf is nil for a part that is not there, or that is left out.
+// resourceOf returns nil for a part that does not exist or is left out.
 func resourceOf[Part any](part *Part, encode func(*Part) *xds.Resource) *xds.Resource {
 	if part == nil {
 		return nil
@@ -249,8 +252,8 @@ func resourceOf[Part any](part *Part, encode func(*Part) *xds.Resource) *xds.Res
 	return nil
 }
 
-// changedParts hands on the parts that are another value, nil for one that is not
-// there.
+// changedParts calls hand with the parts that are not the same value, nil for a missing
+// one.
 func changedParts[Part any](was, is []*Part, name func(*Part) string, do func(was, is *Part)) {
 	old := map[string]*Part{}
 	for _, part := range was {
@@ -292,7 +295,7 @@ func keySet(c *ir.Config) map[string]bool {
 	return keys
 }
 
-// endpoints is nil for a set that Envoy would refuse.
+// endpoints returns nil for a set that Envoy would refuse.
 func (p *preview) endpoints(of *mesh.Snapshot, key string) *xds.Resource {
 	id := setID{of, key}
 	r, made := p.sets[id]
@@ -303,13 +306,13 @@ func (p *preview) endpoints(of *mesh.Snapshot, key string) *xds.Resource {
 	return r
 }
 
-// setID is a set of endpoints at one of the two times.
+// setID identifies a set of endpoints at one of the two times.
 type setID struct {
 	of  *mesh.Snapshot
 	key string
 }
 
-// note counts a change that a crowd shares, if it is one.
+// note counts a change for a crowd, if the two resources differ.
 func (p *preview) note(of *crowd, configType string, was, is *xds.Resource) {
 	one := cmp.Or(was, is)
 	if one == nil || was != nil && is != nil && was.Hash == is.Hash {
@@ -333,13 +336,13 @@ func (p *preview) note(of *crowd, configType string, was, is *xds.Resource) {
 	}
 }
 
-// change is one with what it is encoded from.
+// change is a change with the resources that it is encoded from.
 type change struct {
 	ResourceChange
 	was, is *xds.Resource
 }
 
-// encoded has the messages.
+// encoded returns the change with its messages.
 func (c *change) encoded() ResourceChange {
 	out := c.ResourceChange
 	if c.was != nil {
@@ -351,14 +354,15 @@ func (c *change) encoded() ResourceChange {
 	return out
 }
 
-// compareChanges orders them for readers.
+// compareChanges sorts changes for readers.
 func compareChanges(a, b *ResourceChange) int {
 	return cmp.Or(
 		cmp.Compare(slices.Index(xds.ConfigTypes, a.Type), slices.Index(xds.ConfigTypes, b.Type)),
 		strings.Compare(a.Name, b.Name), cmp.Compare(b.Proxies, a.Proxies), slices.Compare(a.Nodes, b.Nodes))
 }
 
-// Add takes in what another replica says of the same objects and its own proxies.
+// Add adds the preview of the same objects by another replica, for the proxies of that
+// replica.
 func (p *Preview) Add(other *Preview) {
 	p.Proxies += other.Proxies
 	p.NotLookedAt += other.NotLookedAt
@@ -389,13 +393,13 @@ func (p *Preview) Add(other *Preview) {
 	p.Problems = append(p.Problems, slices.DeleteFunc(other.Problems, func(d diag.Problem) bool { return known[d.String()] })...)
 }
 
-// isSame reports whether it is the same change, of other proxies.
+// isSame reports whether two changes are the same, for different proxies.
 func (c ResourceChange) isSame(other ResourceChange) bool {
 	return c.Type == other.Type && c.Name == other.Name && sameMessage(c.Before, other.Before) && sameMessage(c.After, other.After)
 }
 
-// sameMessage reports whether two messages are the same, of which one may have been
-// encoded once more on its way.
+// sameMessage reports whether two messages are the same. One of them may have been encoded
+// again on its way.
 func sameMessage(a, b json.RawMessage) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return len(a) == len(b)

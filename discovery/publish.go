@@ -16,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// compiler is what discovery needs of a compile.Compiler.
+// compiler is the part of compile.Compiler that discovery uses.
 type compiler interface {
 	Advance(next *mesh.Snapshot)
 	ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error)
@@ -28,7 +28,7 @@ type compiler interface {
 	References(key schema.Key) diag.References
 }
 
-// publication is the way of all entries to one generation.
+// publication brings all entries to one generation.
 type publication struct {
 	*Publisher
 	ctx     context.Context
@@ -38,11 +38,11 @@ type publication struct {
 
 	mu      sync.Mutex
 	changed []*fleet.ViewEntry
-	kept    map[string]bool // reasons why something stays as it was
+	kept    map[string]bool // reasons why some parts stay as they were
 }
 
-// publish brings all proxies that asked lately to the next generation. Nothing has
-// happened when there is an error.
+// publish brings all proxies that asked recently to the next generation. On an error
+// nothing has changed.
 func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *feedback.Rollout, large bool) (*publication, error) {
 	moved, err := p.advance(next)
 	if err != nil {
@@ -63,10 +63,10 @@ func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *
 	return done, nil
 }
 
-// advance has all that begins from now on begin with the next generation: newcomers
-// are compiled for it, and endpoints are those that its clusters need. Nobody is
-// sent another view by that. Streams of the views returned have other endpoints: they
-// are woken when the views are new as well, so that clusters come first.
+// advance makes the next generation the current one: new proxies are compiled for it, and
+// endpoints are those of its clusters. No proxy gets another view by that. It returns the
+// views whose streams have other endpoints. These streams are woken when the views are new
+// too, so that clusters come first.
 func (p *Publisher) advance(next *compiled.Generation) (moved map[*compiled.View]bool, err error) {
 	defer p.advancing()()
 	before := p.encoder.Current.Load()
@@ -102,8 +102,8 @@ func (p *Publisher) resume(before *compiled.Generation) {
 	}
 }
 
-// renewAll compiles the views that the change concerns, and takes those that were asked for last
-// first. No other is looked at.
+// renewAll compiles the views that the change concerns, and no others. The view that was
+// last asked for comes first.
 func (p *publication) renewAll() {
 	p.fleet.Retire(p.opts.ProxyIdle)
 	var all errgroup.Group
@@ -143,7 +143,7 @@ func (p *publication) renew(entry *fleet.ViewEntry) {
 	}
 }
 
-// goodFor is for a proxy that comes from the view of another entry.
+// goodFor is like good, for a proxy that comes from the view of another entry.
 func (p *publication) goodFor(c *fleet.Client, old, next *compiled.View) error {
 	err := wouldEmpty(p.next.Mesh, c.Proxy, old, next)
 	if err != nil {
@@ -152,8 +152,8 @@ func (p *publication) goodFor(c *fleet.Client, old, next *compiled.View) error {
 	return err
 }
 
-// keep notes, and logs once for each reason, that a proxy keeps what it had, and
-// all with the same view.
+// keep records that a proxy, and all proxies with its view, keep what they have, and logs
+// each reason once.
 func (p *publication) keep(c *fleet.Client, reason error) {
 	p.metrics.refusals.Inc()
 	p.mu.Lock()
@@ -166,7 +166,8 @@ func (p *publication) keep(c *fleet.Client, reason error) {
 	}
 }
 
-// problems that the publication has changed, by the part that has them.
+// problems returns the problems that the publication has changed, by the part that has
+// them.
 func (p *publication) problems() map[string]diag.List {
 	parts := map[string]diag.List{"mesh": p.next.Mesh.Problems}
 	err := p.recoverPanic("compile", func() error { parts["compile"] = p.compiler.Problems(); return nil })
@@ -183,9 +184,8 @@ func (p *publication) problems() map[string]diag.List {
 	return parts
 }
 
-// restream brings the endpoints of all views that somebody streams from one
-// generation to the next, and returns the views that have others by that. The
-// caller has locked Encoder.Advancing.
+// restream brings the endpoints of all streamed views from one generation to the next, and
+// returns the views whose endpoints changed. The caller has locked Encoder.Advancing.
 func (p *Publisher) restream(before, next *compiled.Generation) map[*compiled.View]bool {
 	services := next.Mesh.ServicesSince(before.Mesh)
 	if len(services) == 0 {

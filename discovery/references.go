@@ -7,8 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// References are what an object names and what names it, by the objects of the
-// configuration in force, whose revision it returns.
+// References returns the objects that an object names and those that name it, and the
+// revision of the configuration in force, which they are from.
 func (p *Publisher) References(key schema.Key) (found diag.References, revision int64, err error) {
 	if _, err := p.published(); err != nil {
 		return found, 0, err

@@ -26,10 +26,9 @@ func (p *Publisher) V1Registrations() (xds.Answer, error) {
 	return *a, nil
 }
 
-// Zone is the availability zone of the proxy that calls itself node: that of
-// the workload beside it, "" if unknown. A proxy beside nothing has none, which
-// is an error, in Pilot's words. Before the first snapshot the error is why
-// the source cannot be read.
+// Zone returns the availability zone of the proxy with a node: that of the workload beside
+// it, or "" if it is unknown. A proxy without a workload has no zone, which is an error in
+// Pilot's words. Before the first snapshot, the error says why the source cannot be read.
 func (p *Publisher) Zone(node string) (string, error) {
 	proxy, err := parseNode(mesh.Node{ID: node})
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Run follows the source until ctx ends, and returns ctx's error then. What is
-// there at the start is published even when ctx has ended already. It must not
-// run twice at a time.
+// Run follows the source until ctx ends, and then returns ctx's error. It publishes what is
+// there at the start even if ctx has already ended. Only one Run may run at a time.
 func (p *Publisher) Run(ctx context.Context) error {
 	sweep := time.NewTicker(p.opts.ProxyIdle)
 	defer sweep.Stop()
@@ -23,7 +22,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	var placing sync.WaitGroup
 	defer placing.Wait()
 	for compiling := context.WithoutCancel(ctx); ; compiling = ctx {
-		// Asked for before the snapshot, so that no change falls between.
+		// Called before Snapshot, so that no change is missed in between.
 		changed := timed(ctx, p.opts.Source.Changed(), p.opts.Files.Changed())
 		if p.follow(compiling, since) {
 			busy = time.Now()
@@ -49,7 +48,8 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// timed sends when one of two channels was closed, even if nobody receives then.
+// timed sends the time at which one of two channels was closed, even if nobody is receiving
+// then.
 func timed(ctx context.Context, closed, other <-chan struct{}) <-chan time.Time {
 	at := make(chan time.Time, 1)
 	go func() {
@@ -64,9 +64,8 @@ func timed(ctx context.Context, closed, other <-chan struct{}) <-chan time.Time 
 	return at
 }
 
-// holdOff returns at once when the last publication was long ago. Else changes
-// follow each other closely: it waits for the end of the hold-off, and if there
-// are more until then, for the end of the burst.
+// holdOff returns at once if the last publication was long ago. Otherwise it waits for the
+// end of the hold-off and, if more changes come until then, for the end of the burst.
 func (p *Publisher) holdOff(ctx context.Context, last time.Time) {
 	if !p.Ready() {
 		return
@@ -90,8 +89,8 @@ func (p *Publisher) holdOff(ctx context.Context, last time.Time) {
 	}
 }
 
-// follow publishes what the source holds now, of which the first came at since,
-// and reports whether that is anything new.
+// follow publishes the present content of the source. Its first change came at since.
+// follow reports whether there was anything new.
 func (p *Publisher) follow(ctx context.Context, since time.Time) bool {
 	start := time.Now()
 	before := p.encoder.Current.Load()
@@ -131,7 +130,7 @@ func (p *Publisher) enterLarge(ctx context.Context, n news) (leave func(), err e
 	return p.opts.EnterLarge(ctx)
 }
 
-// anyLarge reports whether there is an object among changes that takes long to compile.
+// anyLarge reports whether some change has an object that takes long to compile.
 func anyLarge(changes []schema.Change) bool {
 	return slices.ContainsFunc(changes, func(c schema.Change) bool {
 		return large(c.Before) || large(c.After)

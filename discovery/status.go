@@ -7,20 +7,19 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Introduce notes what is known of a proxy that has asked; it is for people only.
+// Introduce records what is known about a proxy that has asked. It is shown to people only.
 func (p *Publisher) Introduce(node mesh.Node, a fleet.Agent) {
 	if c := p.fleet.Find(node); c != nil {
 		c.Introduce(a)
 	}
 }
 
-// Proxies are all that are connected, by node; or those of them that some objects
-// concern.
+// Proxies returns the connected proxies by node: all, or those that some objects concern.
 func (p *Publisher) Proxies(of ...diag.Ref) []feedback.ProxyStatus {
 	return p.fleet.Statuses(p.Revision(), func(*fleet.Client) bool { return true }, p.subjects(of))
 }
 
-// ProxiesCalled are those of Proxies that call themselves so.
+// ProxiesCalled returns those of Proxies that have a node.
 func (p *Publisher) ProxiesCalled(node string, of ...diag.Ref) []feedback.ProxyStatus {
 	return p.fleet.Statuses(p.Revision(), func(c *fleet.Client) bool { return c.Node.ID == node }, p.subjects(of))
 }
@@ -50,8 +49,8 @@ func (p *Publisher) subjects(of []diag.Ref) feedback.Subjects {
 	return workloads.Subjects(of)
 }
 
-// ObjectStatuses takes a look at all proxies. What is as it was in an earlier look, nil for
-// none, is shared with that.
+// ObjectStatuses looks at all proxies. The result shares what is unchanged with an earlier
+// one, which may be nil.
 func (p *Publisher) ObjectStatuses(before *feedback.ObjectStatuses) *feedback.ObjectStatuses {
 	published, workloads, problems := p.newest.known()
 	out := feedback.NewObjectStatuses(meshOf(published), workloads, problems, before, func(visit func(feedback.ProxySyncState), r feedback.SyncVisitor) {

@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// fetches notes that a proxy was answered a type.
+// fetches records that a proxy was answered a type.
 func (p *Publisher) fetches(state *located, name string) {
 	state.Fetched.Note(name, state.View.Polled())
 	p.concludePolls(state.Client)
@@ -38,10 +38,9 @@ func (p *Publisher) V1Listeners(node string) (xds.Answer, error) {
 	return answer, notReady(node, err)
 }
 
-// V1Routes answers RDS in Envoy's v1 REST API. A port that has no routes gets
-// an empty table, as from Pilot: requests there find nothing. The table of the
-// HTTP proxy port is there for every proxy. Other unknown names are
-// ErrBadRoute.
+// V1Routes answers RDS in Envoy's v1 REST API. A port without routes gets an empty table,
+// as from Pilot, and requests there find nothing. Every proxy has the table of the HTTP
+// proxy port. Other unknown names are ErrBadRoute.
 func (p *Publisher) V1Routes(node, table string) (xds.Answer, error) {
 	a, state, err := p.v1(mesh.Node{ID: node})
 	if err != nil {
@@ -62,8 +61,8 @@ func (p *Publisher) V1Routes(node, table string) (xds.Answer, error) {
 	return xds.EncodeV1(routes)
 }
 
-// V1Endpoints answers SDS in Envoy's v1 REST API. It needs no node: the answer
-// is the same for every proxy. What names no instances is answered with none.
+// V1Endpoints answers SDS in Envoy's v1 REST API. It needs no node, because the answer is
+// the same for every proxy. A key that names no instances gets none.
 func (p *Publisher) V1Endpoints(serviceKey string) (xds.Answer, error) {
 	g, err := p.published()
 	if err != nil {
@@ -82,7 +81,7 @@ func (p *Publisher) v1(node mesh.Node) (*compiled.V1Answers, *located, error) {
 	return a, state, notReady(node.ID, err)
 }
 
-// notReady says, if there is an error, that a proxy must keep what it has.
+// notReady wraps an error to say that a proxy must keep what it has.
 func notReady(node string, err error) error {
 	if err == nil {
 		return nil

@@ -14,13 +14,12 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// V3 answers one v3 poll with an encoded DiscoveryResponse in proto JSON. The
-// version is that which the proxy says it has accepted, "" for none; an answer
-// of the same version has no body. The answer holds all
-// resources of the type when names is empty, else exactly those named that
-// exist. Every name of an endpoint set exists: one that means no instances is
-// an empty assignment. So does every port number as a route table: without
-// routes it is empty, and requests there find nothing. A poll for a private key gets
+// V3 answers one v3 poll with an encoded DiscoveryResponse in proto JSON. version is the
+// one that the proxy has accepted, "" for none; an answer with the same version has no
+// body. If names is empty, the answer has all resources of the type, otherwise exactly the
+// named ones that exist. Every name of an endpoint set exists: one that means no instances
+// is an empty assignment. Every port number exists as a route table: without routes the
+// table is empty, and requests there find nothing. A poll for a private key gets
 // ErrWithheld.
 func (p *Publisher) V3(typeURL string, node mesh.Node, version string, names []string) (xds.Answer, error) {
 	return p.poll(typeURL, node, version, names, false)
@@ -64,7 +63,7 @@ func (p *Publisher) poll(typeURL string, node mesh.Node, version string, names [
 	return answer, notReady(node.ID, err)
 }
 
-// compose makes the body of an answer.
+// compose returns the function that makes the body of an answer.
 func (p *Publisher) compose(a *xds.Answer) error {
 	return p.recoverPanic("body", func() error {
 		a.Body, a.Compose = a.Compose(), nil
@@ -108,8 +107,8 @@ func (p *located) poll(g *compiled.Generation, version string) poll.Request {
 	}, IsCaughtUp: p.publisher.isCaughtUp}
 }
 
-// v3Endpoints is not part of a transition: a set of endpoints is the same in
-// every view. A proxy that may be ahead of this replica keeps what it has.
+// v3Endpoints answers without a transition, because a set of endpoints is the same in every
+// view. A proxy that may be ahead of this replica keeps what it has.
 func (p *located) v3Endpoints(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
 	if len(names) == 0 {
 		names = compiled.EndpointKeys(p.View.Config.Clusters)
@@ -141,8 +140,7 @@ func (p *located) v3Secrets(version string, names []string, keys bool) (xds.Answ
 	return answer, nil
 }
 
-// lacksEndpoints reports whether a proxy asks for endpoints that are still to be heard of
-// here.
+// lacksEndpoints reports whether endpoints that a proxy asks for may still arrive here.
 func (p *located) lacksEndpoints(g *compiled.Generation, version string, names []string) bool {
 	unknown := func(name string) bool {
 		return len(g.Endpoints.Members(name)) == 0 && !slices.Contains(compiled.EndpointKeys(p.View.Config.Clusters), name)

@@ -17,26 +17,26 @@ type Report struct {
 	// Revision of the store that the configuration was compiled from; 0
 	// before there is one.
 	Revision int64
-	// Problems sorted by object, without repetitions: of an object no more than
-	// 100 of each view, 10,000 in all, and how many were left out.
+	// Problems are sorted by object and have no repetitions. A view has at most 100 for an
+	// object, and there are 10,000 in all; the last ones say how many were left out.
 	Problems diag.List
 }
 
-// verdict is what became of the newest snapshot: published, or refused. All of
-// it is of one moment: what a publication finds counts when all of it is done.
+// verdict is the result of the newest snapshot: published or refused. All of it is from one
+// moment: problems that a publication finds count when the publication is done.
 type verdict struct {
 	mu        sync.Mutex
 	passed    chan struct{}        // closed by the next verdict; nil if nothing waits
 	revision  int64                // of the snapshot
-	published *compiled.Generation // the one in force; nil before the first
-	refused   diag.List            // why the snapshot is not what is in force; nil when it is
+	published *compiled.Generation // the generation in force; nil before the first
+	refused   diag.List            // why the snapshot is not in force; nil if it is
 	// changes lead from what is published to what was refused.
 	changes []schema.Change
 
 	workloads  feedback.Workloads // of published
 	problems   feedback.Tally
 	publishing bool
-	late       map[string]*fleet.ViewEntry // of which something else was found meanwhile; nil for an entry that has gone
+	late       map[string]*fleet.ViewEntry // entries whose problems have changed since; nil for an entry that is gone
 }
 
 // expiryPart is the part of the problems that comes and goes with time alone.
@@ -56,8 +56,8 @@ func (v *verdict) begin() {
 	v.publishing, v.late = true, map[string]*fleet.ViewEntry{}
 }
 
-// pass takes note of a snapshot that was published, and of the parts of it that
-// have other problems than before.
+// pass records a published snapshot, and the parts of it that have other problems than
+// before.
 func (v *verdict) pass(published *compiled.Generation, changed map[string]diag.List) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -70,7 +70,7 @@ func (v *verdict) pass(published *compiled.Generation, changed map[string]diag.L
 	v.nextLocked(published.Mesh.Revision, nil)
 }
 
-// refuse takes note of one that was not.
+// refuse records a refused snapshot.
 func (v *verdict) refuse(n news, why diag.List) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -91,10 +91,10 @@ func (v *verdict) nextLocked(revision int64, refused diag.List) {
 	}
 }
 
-// found takes note of what was found of an entry's view later than it was made.
+// found records problems of an entry's view that were found after the view was made.
 func (v *verdict) found(entry *fleet.ViewEntry) { v.note(entry.Key, entry) }
 
-// drop forgets what was found of an entry.
+// drop forgets the problems of an entry.
 func (v *verdict) drop(key string) { v.note(key, nil) }
 
 func (v *verdict) note(key string, entry *fleet.ViewEntry) {
@@ -115,8 +115,8 @@ func (v *verdict) putLocked(key string, entry *fleet.ViewEntry) {
 	v.problems.Put(key, entry.Problems())
 }
 
-// reached reports whether there is a verdict on a snapshot as new as that; later
-// is closed by the next one.
+// reached reports whether there is a verdict on a snapshot of the revision or a later one.
+// The next verdict closes later.
 func (v *verdict) reached(revision int64) (later <-chan struct{}, newest int64, ok bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -126,14 +126,14 @@ func (v *verdict) reached(revision int64) (later <-chan struct{}, newest int64, 
 	return v.passed, v.revision, v.published != nil && v.revision >= revision
 }
 
-// inForce is the generation that is published, nil for none.
+// inForce returns the published generation, or nil for none.
 func (v *verdict) inForce() *compiled.Generation {
 	published, _ := v.judged()
 	return published
 }
 
-// judged is the newest snapshot as the generation that is published, nil for
-// none, and what has changed since.
+// judged returns the newest snapshot of which there is a verdict, as the published
+// generation (nil for none) and the changes since.
 func (v *verdict) judged() (*compiled.Generation, []schema.Change) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -147,10 +147,10 @@ func (v *verdict) known() (*compiled.Generation, feedback.Workloads, diag.List) 
 	return v.published, v.workloads, v.problems.List()
 }
 
-// Report is everything that the published configuration could not honour. What
-// one Envoy version cannot express is among it once a proxy has asked in that
-// version. When the newest objects were refused as a whole, it is that of the
-// older configuration in force, and a problem that says so.
+// Report returns everything that the published configuration could not honour. It includes
+// what an Envoy version cannot express once a proxy has asked in that version. If the
+// newest objects were refused as a whole, it is the report of the older configuration in
+// force, with a problem that says so.
 func (p *Publisher) Report() Report {
 	p.newest.mu.Lock()
 	published, refused := p.newest.published, p.newest.refused
@@ -165,7 +165,7 @@ func (p *Publisher) Report() Report {
 	return report
 }
 
-// With has problems that other replicas report beside its own.
+// With adds problems that other replicas report.
 func (r Report) With(others diag.List) Report {
 	known := map[string]bool{}
 	for _, p := range r.Problems {
@@ -182,7 +182,7 @@ func (r Report) With(others diag.List) Report {
 	return r
 }
 
-// problemCount is how many problems a report has, without making one.
+// problemCount returns the number of problems in a report, without making one.
 func (p *Publisher) problemCount() int {
 	refusing := min(p.fleet.RefusingCount(), fleet.MaxRefusals+1) + len(p.opts.LeftOut())
 	p.newest.mu.Lock()
@@ -190,10 +190,9 @@ func (p *Publisher) problemCount() int {
 	return min(p.newest.problems.Len()+len(p.newest.refused)+refusing, feedback.MaxProblems+1)
 }
 
-// Await waits until the configuration is compiled from objects of the revision
-// or a later one, whether it could be published or was refused. The error is
-// ctx's. A revision of the source without a change of objects is one
-// whose configuration is there already.
+// Await waits until configuration of the revision or a later one is compiled, whether it
+// was published or refused. The error is ctx's. If the revision has no change of objects,
+// it counts as compiled together with the one before.
 func (p *Publisher) Await(ctx context.Context, revision int64) error {
 	later, newest, ok := p.newest.reached(revision)
 	if ok || p.nothingNew(newest, revision) {
@@ -210,7 +209,7 @@ func (p *Publisher) Await(ctx context.Context, revision int64) error {
 	return nil
 }
 
-// nothingNew reports whether no object has changed from the newest verdict to a
+// nothingNew reports whether no object has changed between the newest verdict and a
 // revision that the source has reached.
 func (p *Publisher) nothingNew(newest, revision int64) bool {
 	published, judged := p.newest.judged()
@@ -224,7 +223,8 @@ func (p *Publisher) nothingNew(newest, revision int64) bool {
 	return synced && present >= revision && sameChanges(changesTo(published.Mesh, objs), judged)
 }
 
-// sameChanges reports whether changes, of an object one at most, lead to the same.
+// sameChanges reports whether two lists of changes, with each object at most once, lead to
+// the same objects.
 func sameChanges(a, b []schema.Change) bool {
 	after := map[schema.Key]*schema.Object{}
 	for _, c := range b {
