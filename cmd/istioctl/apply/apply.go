@@ -61,10 +61,10 @@ compiles the whole mesh to find out.`,
   istioctl apply --prune --owner shop -R -f rules/ --dry-run=server
   istioctl apply --prune --owner shop -R -f rules/
 
-  # The same by labels that all objects in the folder have
+  # The same, by a label that all objects in the folder have
   istioctl apply --prune -l team=shop -R -f rules/ --dry-run=server
 
-  # And wait until every proxy runs it, or one refuses it
+  # Apply a file, and wait until every proxy runs its objects or one refuses them
   istioctl apply --wait -f rules/reviews.yaml
 
   # In a pipeline that accepts no warnings

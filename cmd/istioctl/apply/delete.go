@@ -39,13 +39,13 @@ only that version. Separate several kinds by commas; "all" means every kind.`,
 		Example: `  # Delete two route rules
   istioctl delete routerule reviews-v2 reviews-v3
 
-  # Delete what a folder holds, and do not mind what is gone already
+  # Delete the objects of a folder, even if some no longer exist
   istioctl delete -f rules/ --ignore-not-found
 
-  # Delete all rules of a namespace
+  # Delete all objects of two kinds in a namespace
   istioctl delete routerules,destinationpolicies --all -n books
 
-  # Delete what has a label
+  # Delete the objects with a label
   istioctl delete all -l team=reviews`,
 		ValidArgsFunction: targets.CompleteNames(s),
 	}

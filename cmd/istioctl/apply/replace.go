@@ -27,7 +27,7 @@ version. If an object does not exist, that is an error.`,
 		Example: `  # Replace the objects of a file
   istioctl replace -f reviews-v2.yaml
 
-  # Change an object only if nobody else has in the meantime
+  # Change an object, but only if nobody else changes it meanwhile
   istioctl get routerule reviews -o yaml > reviews.yaml
   vi reviews.yaml
   istioctl replace -f reviews.yaml`,
