@@ -61,7 +61,7 @@ to the revision of --to. 'istioctl history' lists the revisions.
 
 As in kubectl, the exit code is 0 if there is no difference, 1 if there is one, and 2
 if the comparison was not possible.`,
-		Example: `  # What would this folder change?
+		Example: `  # What would an apply of this folder change?
   istioctl diff -R -f rules/
 
   # What would an apply of all that an owner has change, deletions included?
@@ -70,7 +70,7 @@ if the comparison was not possible.`,
   # And what would proxies be told?
   istioctl diff --proxies -f reviews-v2.yaml
 
-  # What has changed since, and what did one change do?
+  # What has changed since a revision, and between two revisions?
   istioctl diff virtualservice reviews --revision 1204
   istioctl diff virtualservice reviews --revision 1204 --to 1310`,
 		ValidArgsFunction: targets.CompleteName(s),
