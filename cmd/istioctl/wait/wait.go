@@ -85,13 +85,13 @@ The wait fails at once if a proxy refuses the configuration, and says which prox
 why. It also fails at once if the object cannot be honoured or is being deleted.
 References may appear later, so istioctl keeps waiting for them. At the timeout it lists
 the proxies or references that are missing. The exit code is 1 in all of these cases.`,
-		Example: `  # Is the new rule live on every proxy?
+		Example: `  # Wait until every proxy runs the new rule
   istioctl wait --for=programmed virtualservice reviews
 
-  # Is there all that it names?
+  # Does everything exist that the object refers to?
   istioctl wait --for=resolvedrefs virtualservice reviews --timeout 1s
 
-  # Two objects, for at most ten seconds
+  # Wait for two objects, for at most ten seconds
   istioctl wait --for=programmed vs/reviews dr/reviews --timeout 10s`,
 		Args:              cli.ArgsOr(cobra.MinimumNArgs(1), "say which object: istioctl wait --for=programmed KIND NAME"),
 		ValidArgsFunction: targets.CompleteNames(s),
