@@ -42,13 +42,13 @@ PROXY is a node ID, role~ip~id~domain, or a part of the ID of one connected prox
 a proxy that is not connected, give the whole ID. With -f, istioctl asks no server. It
 compiles the objects of the files, which are all objects that it knows, and prints only
 tables, because the server encodes Envoy's messages.`,
-		Example: `  # Where does this proxy send requests?
+		Example: `  # The clusters to which a proxy sends requests
   istioctl proxy-config clusters productpage
 
-  # What will its routes be, by the files of a folder?
+  # Its routes if only the files of a folder were stored
   istioctl proxy-config routes sidecar~10.1.0.1~productpage.default~default.svc.cluster.local -f rules/
 
-  # All as Envoy is told it
+  # Everything, as the messages that Envoy receives
   istioctl proxy-config all productpage -o yaml`,
 		Args:              cli.ArgsOr(cobra.ExactArgs(2), "say what and of which proxy: istioctl proxy-config %s PROXY", strings.Join(configTypes, "|")),
 		ValidArgsFunction: completeConfig(s),

@@ -42,13 +42,13 @@ other proxy, give the whole ID.
 With -f, istioctl asks no server. It compiles the objects of the files, which are all
 objects that it knows. It then does not know what an Envoy refuses; 'istioctl problems'
 shows that. If no route takes the request, that is not a failure: the exit code is 0.`,
-		Example: `  # Which version does jason get?
+		Example: `  # Which version of reviews does jason get?
   istioctl route --from productpage -H 'end-user: jason' http://reviews:9080/reviews/1
 
-  # The same by the files of a folder, before anything is stored
+  # The same for the files of a folder, before anything is stored
   istioctl route -f rules/ --from sidecar~10.1.0.1~productpage.default~default.svc.cluster.local http://reviews:9080/
 
-  # What does the gateway do with this?
+  # How does the gateway handle this request?
   istioctl route --from router~10.0.0.9~edge.default~default.svc.cluster.local https://shop.example.com/cart
 
   # All routes of a proxy
@@ -70,7 +70,7 @@ shows that. If no route takes the request, that is not a failure: the exit code 
 
 func (f *RouteOptions) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.from, "from", "", "proxy that gets the request: a node id, or a part of that of one known proxy")
+	flags.StringVar(&f.from, "from", "", "proxy that gets the request: a node ID, or a part of the ID of one known proxy")
 	flags.StringVar(&f.method, "method", http.MethodGet, "method of the request")
 	flags.StringArrayVarP(&f.headers, "header", "H", nil, "header of the request, 'name: value'; may be repeated")
 	flags.BoolVar(&f.all, "all", false, "show all routes of the proxy")

@@ -57,13 +57,13 @@ a day (pilot-api --keep-disconnected).
 REVISION is the revision of the store that the proxy runs; in brackets, the one that a
 proxy over v1 has fetched. PROXY is a node ID, or a
 part of node IDs.`,
-		Example: `  # All of them
+		Example: `  # The state of all proxies
   istioctl proxy-status
 
-  # Why does this one not take its routes?
+  # Why does a proxy refuse its routes?
   istioctl proxy-status productpage-v1 -o wide
 
-  # Look on while a change goes out
+  # Follow a change to the proxies
   istioctl proxy-status -w`,
 		Args: cobra.MaximumNArgs(1),
 	}
