@@ -26,7 +26,7 @@ import (
 // TestFlagsPage keeps docs/reference/pilot-api.md as the code says. Run with
 // -update after a change.
 func TestFlagsPage(t *testing.T) {
-	page := "# Flags of pilot-api\n\nEvery flag can also be given in the environment; the command line wins.\n\n" +
+	page := "# Flags of pilot-api\n\nEvery flag can also be set in the environment. The command line has precedence.\n\n" +
 		"| flag | in the environment | default | meaning |\n|---|---|---|---|\n"
 	var o options
 	flags := pflag.NewFlagSet("pilot-api", pflag.ContinueOnError)

@@ -26,10 +26,10 @@ type limits struct {
 }
 
 func (l *limits) register(f *pflag.FlagSet) {
-	f.StringVar(&l.memory, "memory-limit", "", "memory that the process tries to stay within, such as 2Gi, or off (default GOMEMLIMIT, else nine tenths of the limit of its cgroup, else off)")
-	f.StringVar(&l.grpcMemory, "grpc-memory", "", "what all clients of --grpc-listen together may have the process hold, such as 256Mi: requests being received and subscriptions, and as much again of responses that are not read yet; the connection that holds the most is ended when it is more (default an eighth of --memory-limit, at least 64Mi, or 128Mi without a limit)")
-	f.IntVar(&l.maxConnections, "max-connections", 0, "connections at one time to --listen, and as many to --grpc-listen; one more takes the place of one whose next request is not here yet, or not whole, or that has no proxy on a stream (default both together three quarters of the files that may be open, at most 32768 each)")
-	f.StringSliceVar(&l.hostNames, "host-name", nil, "name under which the server is asked, besides localhost and addresses, where --listen is on loopback")
+	f.StringVar(&l.memory, "memory-limit", "", "soft limit for the memory of the process, such as 2Gi, or off (default GOMEMLIMIT, else nine tenths of the limit of its cgroup, else off)")
+	f.StringVar(&l.grpcMemory, "grpc-memory", "", "memory for all clients of --grpc-listen together, such as 256Mi: for requests being received and subscriptions, and as much again for responses that are not read yet; if it is exceeded, the connection that holds the most is ended (default an eighth of --memory-limit, at least 64Mi, or 128Mi without a limit)")
+	f.IntVar(&l.maxConnections, "max-connections", 0, "connections at one time to --listen, and as many to --grpc-listen; one more replaces a connection whose next request has not arrived completely, or that has no proxy on a stream (default both together three quarters of the files that may be open, at most 32768 each)")
+	f.StringSliceVar(&l.hostNames, "host-name", nil, "name that clients may use for the server, besides localhost and addresses, if --listen is on loopback")
 }
 
 func (l *limits) validate() error {

@@ -89,7 +89,7 @@ func newSnapshotStatus(c *console) *cobra.Command {
 // registerFolder adds the flags of commands on a data folder.
 func (o *options) registerFolder(f *pflag.FlagSet) {
 	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd")
-	f.StringVar(&o.etcdPrefix, "etcd-prefix", etcd.DefaultPrefix, "every key in etcd starts with this")
+	f.StringVar(&o.etcdPrefix, "etcd-prefix", etcd.DefaultPrefix, "prefix of all keys in etcd")
 }
 
 func describe(to io.Writer, name string, s embedded.SnapshotStatus) {

@@ -72,15 +72,15 @@ is 1 for advice too: messages that --codes marks, of objects that are honoured.`
 		Example: `  # Is anything wrong in the mesh?
   istioctl analyze
 
-  # Would these files be right by themselves, and in the mesh?
+  # Check files by themselves, and together with the objects of the server
   istioctl analyze -f rules/
   istioctl analyze --live -f rules/
 
-  # May what is there, and these files, be served to Envoys of the v1 API?
+  # Which parts would Envoys of the v1 API lose, after these files are applied?
   istioctl analyze --v1
   istioctl analyze --v1 --live -f rules/
 
-  # In a pipeline that takes no advice either
+  # In a pipeline that fails for advice too
   istioctl analyze -f rules/ --fail-on warning -o json`,
 		Args: manifest.NoArgs,
 	}
@@ -97,9 +97,9 @@ is 1 for advice too: messages that --codes marks, of objects that are honoured.`
 	f.Add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.live, "live", false, "lay the files over the objects of the server")
-	flags.BoolVar(&f.v1, "v1", false, "tell also what Envoys of the v1 API would lose")
-	flags.BoolVar(&f.codes, "codes", false, "list the codes of messages, and look at no objects")
-	flags.StringVar(&f.failOn, "fail-on", string(diag.Error), "what fails the command: error (what is not honoured) or warning (advice as well)")
+	flags.BoolVar(&f.v1, "v1", false, "also report what Envoys of the v1 API would lose")
+	flags.BoolVar(&f.codes, "codes", false, "list the codes of messages, and check no objects")
+	flags.StringVar(&f.failOn, "fail-on", string(diag.Error), "which messages make the command fail: error (something is not honoured) or warning (advice too)")
 	printer.AddFlag(cmd, &f.output, problemFormats)
 	return cmd
 }

@@ -49,7 +49,7 @@ compiled within 10 s, the exit code is 1. -o yaml includes the compiled revision
 
 Without -n, istioctl shows the problems of all namespaces. Problems are not a failure:
 the exit code is 0. It is 1 for an object that does not exist.`,
-		Example: `  # Everything that is wrong
+		Example: `  # All problems of all namespaces
   istioctl problems
 
   # Why does this rule not do what it says?

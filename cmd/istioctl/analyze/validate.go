@@ -30,7 +30,7 @@ and the allowed values. Errors make the command fail; warnings do not.`,
 		Example: `  # Check all rules of a folder and the folders in it
   istioctl validate -R -f rules/
 
-  # Check what a template makes
+  # Check the output of a template
   ./render.sh | istioctl validate -f -`,
 		Args: manifest.NoArgs,
 	}

@@ -53,22 +53,22 @@ without that listener.
 
 An Envoy of the v1 API takes its identity from the command line: start it with
 --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
-		Example: `  # A sidecar of today
+		Example: `  # A sidecar with a current Envoy
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local > envoy.yaml
   envoy -c envoy.yaml
 
-  # A second one on the same machine
+  # A second sidecar on the same machine
   istioctl bootstrap sidecar~10.0.0.8~web-2.shop~shop.svc.cluster.local --admin-port 0 > second.yaml
   envoy -c second.yaml --use-dynamic-base-id --admin-address-path second.admin
 
-  # One that goes to another replica of the server when its own is gone
+  # A sidecar that uses another replica of the server if its own fails
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --xds 10.1.0.1:15010,10.1.0.2:15010
 
-  # One that shows a certificate to a server that takes streams with TLS only
+  # A sidecar with a client certificate, for a server that streams with TLS
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --xds mesh.example:15010 \
       --xds-ca ca.crt --xds-cert web.crt --xds-key web.key
 
-  # One that polls, less often than each second
+  # A sidecar that polls every 10 to 20 seconds
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api rest --refresh-delay 10s
 
   # A router for the Gateways whose selector is istio: ingressgateway
@@ -79,7 +79,7 @@ An Envoy of the v1 API takes its identity from the command line: start it with
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api grpc > grpc.json
   GRPC_XDS_BOOTSTRAP=grpc.json ./web
 
-  # A sidecar up to Envoy 1.8
+  # A sidecar with an Envoy up to 1.8
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api v1 > envoy.json`,
 		Args: cli.ArgsOr(cobra.ExactArgs(1), "say which proxy: istioctl bootstrap role~ip~id~domain, "+
 			"such as sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local"),
@@ -121,14 +121,14 @@ func addBootstrap(cmd *cobra.Command, options *envoy.BootstrapOptions) {
 	flags.StringSliceVar(&options.XDS, "xds", nil, "HOST:PORT[,HOST:PORT...] where the replicas of the server answer Envoys: "+
 		"with streams for delta and ads (port 15010 of --server's host), with HTTP for rest and v1 (--server)")
 	flags.StringVar(&options.Cluster, "service-cluster", options.Cluster, "cluster name that the Envoy states")
-	flags.StringToStringVar(&options.Labels, "labels", nil, "labels of the workload that the Envoy states, such as app=web,version=v1: selectors look at them")
-	flags.StringVar(&options.Locality, "locality", "", "REGION/ZONE/SUBZONE of the workload that the Envoy states: closer instances are preferred")
+	flags.StringToStringVar(&options.Labels, "labels", nil, "labels of the workload that the Envoy states, such as app=web,version=v1; objects select proxies by them")
+	flags.StringVar(&options.Locality, "locality", "", "REGION/ZONE/SUBZONE of the workload that the Envoy states; closer instances are preferred")
 	flags.StringVar(&options.CAFile, "ca-file", options.CAFile, "authorities that the Envoy trusts for an https server")
-	flags.StringVar(&options.XDSCAFile, "xds-ca", "", "authorities of a server that streams with TLS (--grpc-tls-cert of pilot-api); --ca-file when --server is https")
-	flags.StringVar(&options.XDSCertFile, "xds-cert", "", "certificate that the Envoy shows to a server that streams, with --xds-key (--grpc-client-ca of pilot-api)")
+	flags.StringVar(&options.XDSCAFile, "xds-ca", "", "authorities of a server that streams with TLS (--grpc-tls-cert of pilot-api); the default is --ca-file if --server is https")
+	flags.StringVar(&options.XDSCertFile, "xds-cert", "", "client certificate of the Envoy for streams, with --xds-key (--grpc-client-ca of pilot-api)")
 	flags.StringVar(&options.XDSKeyFile, "xds-key", "", "key of --xds-cert")
 	flags.IntVar(&options.AdminPort, "admin-port", options.AdminPort,
-		"port of the Envoy's own interface, on loopback; 0 for one that is free, which envoy --admin-address-path FILE tells")
+		"port of the Envoy's admin interface, on loopback; 0 chooses a free port, which envoy --admin-address-path FILE writes to FILE")
 	flags.DurationVar(&options.RefreshDelay, refreshDelay, options.RefreshDelay, "time between two polls for clusters and listeners, with --api rest or v1")
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("api", cobra.FixedCompletions(apis, cobra.ShellCompDirectiveNoFileComp))

@@ -28,13 +28,13 @@ certificate.
 --context selects a context; the default is the current one. --server and
 ISTIOCTL_SERVER have precedence over the current context. A token or certificate is
 sent only to the server of its context.`,
-		Example: `  # Two servers, and one of them from now on
+		Example: `  # Add two servers, and make one of them the current one
   istioctl config set-context test --server localhost:8080
   istioctl config set-context prod --server https://pilot.example.com --namespace shop \
     --token-file ~/.pilot-token --certificate-authority ca.pem
   istioctl config use-context test
 
-  # One command for the other
+  # Use the other server for one command
   istioctl get all --context prod`,
 		// These commands repair the contexts, so they must run even if the contexts are wrong.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
@@ -116,7 +116,7 @@ func newSetContext(s *cli.Session) *cobra.Command {
 			}
 			return wrote(s, all, "context %s %s", c.Name, what)
 		})
-	cmd.Flags().StringVar(&given.TokenFile, "token-file", "", "file with a bearer token, read anew for each request")
+	cmd.Flags().StringVar(&given.TokenFile, "token-file", "", "file with a bearer token, which is read again for each request")
 	cmd.Flags().StringVar(&given.CertificateAuthority, "certificate-authority", "", "file with the certificate authority of the server")
 	cmd.Flags().StringVar(&given.ClientCertificate, "client-certificate", "", "file with the client certificate (with --client-key)")
 	cmd.Flags().StringVar(&given.ClientKey, "client-key", "", "file with the key of --client-certificate")

@@ -54,13 +54,13 @@ everything that was written before the request.
 
 With -f, istioctl asks no server. It compiles the objects of the files, which are all
 objects that it knows, and shows no changes, no proxies, and no refusals of Envoys.`,
-		Example: `  # What is it, who uses it, and does it work?
+		Example: `  # Show an object, the objects that refer to it, and its problems
   istioctl describe virtualservice reviews
 
-  # Who would break if this was deleted?
+  # Which objects refer to this DestinationRule?
   istioctl describe dr/reviews -o yaml
 
-  # The same by the files of a folder, before anything is stored
+  # The same for the files of a folder, before anything is stored
   istioctl describe serviceentry reviews -f rules/`,
 		ValidArgsFunction: targets.CompleteName(s),
 	}

@@ -49,11 +49,11 @@ func NewPatchCommand(s *cli.Session) *cobra.Command {
 fields to set, and null for the fields to remove; it replaces lists as a whole. With
 --type=json the patch is a list of operations (RFC 6902). The server applies the patch
 to the newest state of the object, so concurrent changes of other fields are not lost.`,
-		Example: `  # Another timeout for the first route
+		Example: `  # Set another timeout for the first route
   istioctl patch virtualservice reviews --type=json \
     -p '[{"op": "replace", "path": "/spec/http/0/timeout", "value": "2s"}]'
 
-  # Set one label, remove another, and see what would come of it
+  # See the result of setting one label and removing another
   istioctl patch vs/reviews -p '{metadata: {labels: {team: books, old: null}}}' --dry-run=server -o yaml`,
 		ValidArgsFunction: targets.CompleteName(s),
 	}
@@ -61,7 +61,7 @@ to the newest state of the object, so concurrent changes of other fields are not
 	cmd.Flags().StringVarP(&flags.text, "patch", "p", "", "the patch")
 	cmd.Flags().StringVar(&flags.file, "patch-file", "", "file with the patch")
 	cmd.Flags().StringVar(&flags.kind, "type", "merge", "merge or json")
-	writes.AddDryRun(cmd, &flags.DryRun, `"server": the server checks, and tells what it would do; or "none"`, writes.DryRunNone, writes.DryRunServer)
+	writes.AddDryRun(cmd, &flags.DryRun, `"server": the server checks, and reports what it would do; or "none"`, writes.DryRunNone, writes.DryRunServer)
 	printer.AddFlag(cmd, &flags.Output, printer.WriteFormats)
 	// The flags exist, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]string{"merge", "json"}, cobra.ShellCompDirectiveNoFileComp))

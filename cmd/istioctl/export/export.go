@@ -54,15 +54,15 @@ snapshot' to copy keys. An object that is being deleted is left out.
 
 If the server has an object that it cannot read, nothing is written, because the
 export would be incomplete.`,
-		Example: `  # Everything in one file, and back into another server
+		Example: `  # Copy all objects to another server through one file
   istioctl export -A -o backup.yaml
   istioctl apply -f backup.yaml --server other:8080
 
-  # A folder under version control
+  # Keep all objects in a folder under version control
   istioctl export -A --include-secrets -o mesh/
   git -C mesh add --all && git -C mesh commit -m "the mesh as it is"
 
-  # One namespace, to see what is in it
+  # Print the objects of one namespace
   istioctl export -n books`,
 		Args: cli.Args(cobra.NoArgs),
 	}

@@ -29,7 +29,7 @@ server.`,
 		Example: `  # The fields of a VirtualService
   istioctl explain virtualservice.spec
 
-  # What may stand in a route, all the way down
+  # All fields of a route, at every level
   istioctl explain vs.spec.http.route --recursive`,
 		Args: cli.ArgsOr(cobra.ExactArgs(1), "say which kind or field: istioctl explain KIND[.FIELD...]"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {

@@ -62,20 +62,20 @@ If the server has dropped that revision before the last page, istioctl starts ag
 		Example: `  # All route rules of the default namespace
   istioctl get routerules
 
-  # Everything everywhere
+  # All objects of all namespaces
   istioctl get all -A
 
-  # One object as its file
+  # Print one object as YAML
   istioctl get routerule reviews-v2 -o yaml
 
-  # The names of all rules with a label, and of the services that route to a host
+  # The names of the rules with a label, and of the VirtualServices that route to a host
   istioctl get rr -l team=reviews -o name
   istioctl get vs -A --field-selector destination.host=reviews -o name
 
-  # One object as it was, also if it was deleted since
+  # An object as it was at a revision, even if it was deleted later
   istioctl get routerule reviews-v2 --revision 1204 -o yaml
 
-  # Precedences by name
+  # Names and precedences in columns
   istioctl get rr -o custom-columns=NAME:.metadata.name,PRECEDENCE:.spec.precedence`,
 		ValidArgsFunction: targets.CompleteNames(s),
 	}

@@ -45,7 +45,7 @@ its progress changes.`,
 		Example: `  # Follow all route rules of the default namespace
   istioctl watch routerules
 
-  # Follow one, for a program: one JSON document a change
+  # Follow one rule for a program: each change is a JSON document
   istioctl watch routerule reviews -o json`,
 		Args:              cli.ArgsOr(cobra.MaximumNArgs(2), "watch one kind, or one object, at a time"),
 		ValidArgsFunction: targets.CompleteNames(s),

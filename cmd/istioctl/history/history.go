@@ -41,13 +41,13 @@ WHO is the user that the change states. It is not verified, unless a proxy in fr
 the server does that. istioctl states the user of the operating system, or
 ISTIOCTL_USER. The server keeps the newest 10 changes of an object
 (pilot-api --history).`,
-		Example: `  # Who changed this, and what?
+		Example: `  # Who changed this object, and which fields?
   istioctl history virtualservice reviews
 
-  # With the states themselves, also of what was deleted
+  # Show each version in full; this works for deleted objects too
   istioctl history vs/reviews -o yaml
 
-  # What did it look like, and back to it
+  # See an earlier version, and return to it
   istioctl get virtualservice reviews --revision 1204 -o yaml
   istioctl rollback virtualservice reviews --to 1204`,
 		ValidArgsFunction: targets.CompleteName(s),

@@ -60,17 +60,17 @@ it. With --atomic it is one transaction, or nothing is changed.
 
 'istioctl history' lists the revisions. The server keeps a limited number of changes of
 each object (pilot-api --history).`,
-		Example: `  # What was it, and back to it
+		Example: `  # See an earlier version of an object, and return to it
   istioctl history virtualservice reviews
   istioctl rollback virtualservice reviews --to 1204
 
-  # What would become of a namespace?
+  # See what a rollback of a namespace would change
   istioctl rollback --namespace books --to 1204 --dry-run
 
-  # All of it, or nothing, however large it is
+  # Roll back a namespace in one transaction, or change nothing
   istioctl rollback --namespace books --to 1204 --atomic
 
-  # Only its route rules
+  # Roll back only its route rules
   istioctl rollback --namespace books --kind routerule --to 1204`,
 		ValidArgsFunction: targets.CompleteName(s),
 	}
@@ -84,7 +84,7 @@ each object (pilot-api --history).`,
 	cmd.Flags().Var(&flags.to, "to", "the revision to return to")
 	cmd.Flags().StringVar(&flags.kind, "kind", "", "for a namespace: only objects of this kind")
 	cmd.Flags().BoolVar(&flags.atomic, "atomic", false, "roll back in one transaction, or change nothing if that is not possible")
-	writes.AddDryRun(cmd, &flags.dryRun, `"server": tell what would be done, and do nothing; or "none"`, writes.DryRunServer, writes.DryRunNone)
+	writes.AddDryRun(cmd, &flags.dryRun, `"server": report what would be done, and do nothing; or "none"`, writes.DryRunServer, writes.DryRunNone)
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = writes.DryRunServer
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("kind", func(_ *cobra.Command, _ []string, part string) ([]string, cobra.ShellCompDirective) {

@@ -41,11 +41,11 @@ prints them unchanged, if the output is not a terminal.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. A watch ends
 successfully when it is interrupted.`,
-		Example: `  # Store everything in a folder, then look at it
+		Example: `  # Store the objects of a folder, and list some of them
   istioctl create -f rules/
   istioctl get all
 
-  # See what the objects ask for and cannot have
+  # See which parts of the objects cannot be honoured
   istioctl problems
 
   # Follow the route rules as they change

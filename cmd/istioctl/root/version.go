@@ -32,10 +32,10 @@ func newVersion(s *cli.Session) *cobra.Command {
 		Use:   "version",
 		Short: "Show the versions of istioctl and of the server",
 		Long:  `Show the versions of istioctl and of the server that it talks to.`,
-		Example: `  # Both
+		Example: `  # The versions of istioctl and of the server
   istioctl version
 
-  # Without asking the server
+  # Only that of istioctl
   istioctl version --client`,
 		Args: cli.Args(cobra.NoArgs),
 	}

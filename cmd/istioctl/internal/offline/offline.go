@@ -27,8 +27,8 @@ func (f *Flags) Add(cmd *cobra.Command) {
 	f.Files.Add(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("filename").Usage = "ask no server: compile the objects of this file, folder, URL, or - for standard input; may be repeated"
-	flags.StringVar(&f.meshConfig, "mesh-config", "", "mesh settings that the objects of -f are compiled under, as pilot-api takes them")
-	flags.StringVar(&f.domain, "domain", mesh.DefaultSettings().Domain, "DNS domain of the mesh that the objects of -f are compiled for")
+	flags.StringVar(&f.meshConfig, "mesh-config", "", "file with the mesh settings for the objects of -f, as for pilot-api --mesh-config")
+	flags.StringVar(&f.domain, "domain", mesh.DefaultSettings().Domain, "DNS domain of the mesh for which the objects of -f are compiled")
 	// The flag exists, so this cannot fail.
 	_ = cmd.MarkFlagFilename("mesh-config", "yaml", "yml")
 }
