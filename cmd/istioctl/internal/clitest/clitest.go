@@ -41,6 +41,20 @@ func FollowedOver(mem *memory.Store, before []discovery.Presence, atEnd func(fun
 	return server.New(server.Options{Store: store.Strict(mem), Reads: reads, Discovery: proxies, ShutdownTimeout: time.Second}), proxies
 }
 
+// Live starts a server whose proxies follow what is written to it, until the end of the
+// test. It returns the URL of the server, and the Publisher that simulated proxies connect
+// to.
+func Live(t *testing.T) (url string, proxies *discovery.Publisher) {
+	t.Helper()
+	live, proxies := Followed(t.Cleanup)
+	api := httptest.NewServer(live.Handler())
+	t.Cleanup(api.Close)
+	if err := proxies.Await(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	return api.URL, proxies
+}
+
 // NewServer returns a server over a store, without proxies.
 func NewServer(s store.Interface) *server.Server {
 	return server.New(server.Options{Store: store.Strict(s), Reads: s, ShutdownTimeout: time.Second})
