@@ -86,20 +86,12 @@ func compareNames(namespace, name, otherNamespace, otherName string) int {
 	return cmp.Compare(namespace+"/"+name, otherNamespace+"/"+otherName)
 }
 
-// ByAge returns objects that are in tie-break order with the oldest first, as Istio
-// resolves conflicts. An object without a creation time counts as the oldest.
-func ByAge(objs []*schema.Object) []*schema.Object {
-	out := slices.Clone(objs)
-	slices.SortStableFunc(out, byCreation)
-	return out
+// compareAge sorts objects of one kind by age, the oldest first, as Istio resolves
+// conflicts. An object without a creation time counts as the oldest. Objects of the same
+// age are in tie-break order.
+func compareAge(a, b *schema.Object) int {
+	return cmp.Or(a.Meta.CreationTimestamp.Compare(b.Meta.CreationTimestamp.Time), CompareKeys(a, b))
 }
-
-func byCreation(a, b *schema.Object) int {
-	return a.Meta.CreationTimestamp.Compare(b.Meta.CreationTimestamp.Time)
-}
-
-// compareAge sorts objects of one kind in the order of ByAge.
-func compareAge(a, b *schema.Object) int { return cmp.Or(byCreation(a, b), CompareKeys(a, b)) }
 
 // Objects returns the objects of one kind in tie-break order: by the string
 // "dashed-kind/namespace/name", ascending. The slice is shared.
