@@ -9,8 +9,9 @@ import (
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
-// standingsPath is where replicas ask each other for the statuses of objects on
-// their proxies.
+// standingsPath is the path at which replicas ask each other for the statuses of objects on
+// their proxies. The path keeps its name, because replicas of different releases use it
+// during an upgrade.
 const standingsPath = "/apis/" + registryVersion + "/standings"
 
 var standingsParams = params("local", "maxAge")
