@@ -25,7 +25,8 @@ const (
 	exitNotAnalyzed = 2
 )
 
-// Analyst tells what is wrong with the objects of the server, and what would be.
+// Analyst reports the problems of the server's objects, and those that other objects would
+// cause.
 type Analyst interface {
 	Problems(ctx context.Context) (*client.Problems, error)
 	ProblemsInV1(ctx context.Context) (*client.Problems, error)
@@ -33,7 +34,7 @@ type Analyst interface {
 	PreviewInV1(ctx context.Context, text []byte, namespace string) (*client.Preview, error)
 }
 
-// Options are what the flags of analyze say.
+// Options has the flags of analyze.
 type Options struct {
 	// Connect connects to the server, whose warnings go to warn.
 	Connect func(warn func(string)) (Analyst, error)
@@ -123,7 +124,7 @@ func (f *Options) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// Run shows what is wrong, and returns an error with the exit code if something is.
+// Run prints the problems. Its error has the exit code.
 func (f *Options) Run(ctx context.Context, s *cli.Session) error {
 	if f.codes {
 		return showCodes(s, f.output)

@@ -27,7 +27,7 @@ type Finder interface {
 	Problems(ctx context.Context) (*client.Problems, error)
 }
 
-// ProblemsOptions are what the flags of problems say.
+// ProblemsOptions has the flags of problems.
 type ProblemsOptions struct {
 	// Connect connects to the server, whose warnings go to warn.
 	Connect func(warn func(string)) (Finder, error)
@@ -63,7 +63,7 @@ the exit code is 0. It is 1 for an object that does not exist.`,
 	return cmd
 }
 
-// Run shows the problems of the objects that the arguments name, or of all.
+// Run prints the problems of the objects that the arguments name, or of all objects.
 func (o ProblemsOptions) Run(ctx context.Context, s *cli.Session, args []string) error {
 	if err := printer.Check(o.output, problemFormats); err != nil {
 		return err

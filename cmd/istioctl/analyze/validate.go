@@ -13,7 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// ValidateOptions are what the flags of validate say.
+// ValidateOptions has the flags of validate.
 type ValidateOptions struct {
 	files manifest.Files
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Sockets tells where the sockets of the server are.
+// Sockets returns where the sockets of the server are.
 type Sockets interface {
 	Sockets(ctx context.Context) (client.Sockets, error)
 }
 
-// Options are what the flags of bootstrap say.
+// Options has the flags of bootstrap.
 type Options struct {
 	// Connect connects to the server, whose warnings go to warn.
 	Connect func(warn func(string)) (Sockets, error)

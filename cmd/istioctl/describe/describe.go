@@ -21,7 +21,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Witness tells all that a server knows of an object.
+// Witness returns everything that a server knows about an object.
 type Witness interface {
 	past.Historian
 	Problems(ctx context.Context) (*client.Problems, error)
@@ -30,7 +30,7 @@ type Witness interface {
 	ProxiesOf(ctx context.Context, key schema.Key) ([]client.Proxy, error)
 }
 
-// Options are what the flags of describe say.
+// Options has the flags of describe.
 type Options struct {
 	// Connect connects to the server, whose warnings go to warn.
 	Connect func(warn func(string)) (Witness, error)
@@ -92,7 +92,7 @@ type description struct {
 	live     bool           // from a server; otherwise changes and proxies are unknown
 }
 
-// Run shows an object of the server, or of the files.
+// Run prints an object of the server, or of the files.
 func (f *Options) Run(ctx context.Context, s *cli.Session, key schema.Key) error {
 	look := f.ask
 	if f.Offline() {

@@ -21,13 +21,13 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Texts gives an object, and takes a text in its place.
+// Texts reads an object, and replaces it by a text.
 type Texts interface {
 	Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error)
 	UpdateText(ctx context.Context, t client.Text) (*schema.Object, error)
 }
 
-// Options are what the flags of edit say.
+// Options has the flags of edit.
 type Options struct {
 	// Connect connects to the server.
 	Connect func(client.Options) (Texts, error)

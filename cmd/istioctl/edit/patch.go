@@ -24,13 +24,13 @@ const patched writes.Outcome = "patched"
 // patchTypes maps the values of --type.
 var patchTypes = map[string]types.PatchType{"merge": types.MergePatchType, "json": types.JSONPatchType}
 
-// Patcher gives an object, and patches it.
+// Patcher reads an object, and patches it.
 type Patcher interface {
 	Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error)
 	Patch(ctx context.Context, key schema.Key, kind types.PatchType, patch []byte) (*schema.Object, error)
 }
 
-// PatchOptions are what the flags of patch say.
+// PatchOptions has the flags of patch.
 type PatchOptions struct {
 	// Connect connects to the server.
 	Connect func(client.Options) (Patcher, error)

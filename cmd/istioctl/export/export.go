@@ -18,7 +18,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Options are what the flags of export say.
+// Options has the flags of export.
 type Options struct {
 	// Connect connects to the server, whose warnings go to warn.
 	Connect func(warn func(string)) (cli.Pager, error)

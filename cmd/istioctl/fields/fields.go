@@ -14,7 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Options are what the flags of explain say.
+// Options has the flags of explain.
 type Options struct{ recursive bool }
 
 // NewCommand returns the command explain.

@@ -17,7 +17,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Objects gives the objects of the server as they are, as they were, and as they change.
+// Objects lists and watches the objects of the server, and returns earlier versions of
+// them.
 type Objects interface {
 	store.Reader
 	store.Historian
@@ -26,7 +27,7 @@ type Objects interface {
 	FollowStatuses(ctx context.Context, scope store.Scope, tell func(client.ObjectWithStatus)) error
 }
 
-// Options are what the flags of get say.
+// Options has the flags of get.
 type Options struct {
 	// Connect connects to the server, whose warnings go to warn.
 	Connect func(warn func(string)) (Objects, error)
@@ -93,7 +94,7 @@ If the server has dropped that revision before the last page, istioctl starts ag
 	return cmd
 }
 
-// Run shows the objects that the arguments name.
+// Run prints the objects that the arguments name.
 func (o Options) Run(ctx context.Context, s *cli.Session, args []string) error {
 	if err := o.chunk.Check(); err != nil {
 		return err

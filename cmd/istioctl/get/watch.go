@@ -16,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/cache"
 )
 
-// WatchOptions are what the flags of watch say.
+// WatchOptions has the flags of watch.
 type WatchOptions struct {
 	// Connect connects to the server, whose warnings go to warn.
 	Connect func(warn func(string)) (Objects, error)
@@ -58,7 +58,7 @@ its progress changes.`,
 	return cmd
 }
 
-// Run shows the objects that the arguments name, and their changes until ctx ends.
+// Run prints the objects that the arguments name, and their changes until ctx ends.
 func (o WatchOptions) Run(ctx context.Context, s *cli.Session, args []string) error {
 	scope, by, err := watchScope(s, o, args)
 	if err != nil {

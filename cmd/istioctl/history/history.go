@@ -17,7 +17,7 @@ import (
 
 var historyFormats = []string{printer.Table, printer.Wide, printer.YAML, printer.JSON}
 
-// Options are what the flags of history say.
+// Options has the flags of history.
 type Options struct {
 	// Connect connects to the server, whose warnings go to warn.
 	Connect func(warn func(string)) (past.Historian, error)
@@ -66,7 +66,7 @@ ISTIOCTL_USER. The server keeps the newest 10 changes of an object
 	return cmd
 }
 
-// Run shows the history of an object.
+// Run prints the history of an object.
 func (o Options) Run(ctx context.Context, s *cli.Session, key schema.Key) error {
 	c, err := o.Connect(s.Warn)
 	if err != nil {

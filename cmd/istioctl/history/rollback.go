@@ -27,7 +27,7 @@ type Rewinder interface {
 	RollbackInSteps(ctx context.Context, scope store.Scope, revision int64) iter.Seq2[*client.RollbackStep, error]
 }
 
-// RollbackOptions are what the flags of rollback say.
+// RollbackOptions has the flags of rollback.
 type RollbackOptions struct {
 	// Connect connects to the server.
 	Connect func(client.Options) (Rewinder, error)
@@ -117,7 +117,7 @@ func rollbackScope(s *cli.Session, flags RollbackOptions, args []string) (store.
 	return scope, err
 }
 
-// Run rolls back what is in the scope.
+// Run returns the objects of the scope to their state at the revision.
 func (o RollbackOptions) Run(ctx context.Context, s *cli.Session, scope store.Scope) error {
 	c, err := o.Connect(writes.Options{DryRun: o.dryRun}.Client(s.Warn))
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/wait"
 )
 
-// New returns the command line of a program.
+// New returns the root command of a program.
 func New(c *cli.Program) *cobra.Command {
 	s := &cli.Session{Program: c}
 	root := &cobra.Command{

@@ -12,12 +12,12 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/printer"
 )
 
-// Versioned tells the version of the server.
+// Versioned returns the version of the server.
 type Versioned interface {
 	ServerVersion(ctx context.Context) (*apiversion.Info, error)
 }
 
-// VersionOptions are what the flags of version say.
+// VersionOptions has the flags of version.
 type VersionOptions struct {
 	// Connect connects to the server, whose warnings go to warn.
 	Connect func(warn func(string)) (Versioned, error)
@@ -63,7 +63,7 @@ func clientVersion(version string) apiversion.Info {
 	}
 }
 
-// Run shows the versions.
+// Run prints the versions.
 func (o VersionOptions) Run(ctx context.Context, s *cli.Session) error {
 	both := versions{Client: clientVersion(s.Version)}
 	var failure error

@@ -6,7 +6,7 @@ import (
 	"github.com/pilot-api/pilot-api/client"
 )
 
-// Connect makes the client. It does not send anything yet.
+// Connect returns a client of the server. It sends nothing yet.
 func (s *Session) Connect(warn func(string)) (*client.Client, error) {
 	return s.ConnectWith(client.Options{Warn: warn})
 }

@@ -17,8 +17,8 @@ type Link struct {
 	lost    atomic.Bool
 }
 
-// NewLink returns a connection over which a store is read. The store may be nil if
-// the caller reads in another way.
+// NewLink returns a connection for reads of a store. The store may be nil if the caller
+// reads in another way.
 func NewLink(s *Session, r store.Reader) *Link {
 	return &Link{Reader: r, session: s}
 }
@@ -41,7 +41,7 @@ func (c *Link) Watch(ctx context.Context, scope store.Scope, after int64) (store
 	return &connected{w, c, ctx}, nil
 }
 
-// Back reports that an answer came, if a loss was reported before.
+// Back reports that the server has answered, if a loss was reported before.
 func (c *Link) Back() {
 	if c.lost.CompareAndSwap(true, false) {
 		fmt.Fprintln(c.session.Stderr, "connected again")

@@ -30,7 +30,7 @@ func (n *ChunkSize) Add(cmd *cobra.Command) {
 	cmd.Flags().Int64Var((*int64)(n), "chunk-size", PageSize, "number of objects in a request, all of one revision; 0 means all")
 }
 
-// Check refuses a size without a meaning.
+// Check refuses a negative size.
 func (n ChunkSize) Check() error {
 	if n < 0 {
 		return Usagef("--chunk-size %d: must be 0 (all at once) or more", n)
@@ -38,13 +38,13 @@ func (n ChunkSize) Check() error {
 	return nil
 }
 
-// Pager gives the objects of a selection in pages, all of them at one revision.
+// Pager lists the objects of a selection in pages, all of them at one revision.
 type Pager interface {
 	Pages(ctx context.Context, what client.Selection, opts store.ListOptions) iter.Seq2[*client.ListWithStatus, error]
 }
 
-// List reads the selection in pages, all of it at one revision. If the server forgets
-// that revision too often in between, list reads everything in one request.
+// List reads the selection in pages, all of it at one revision. If the server drops that
+// revision too often before the last page, List reads everything in one request.
 func List(ctx context.Context, s *Session, p Pager, what client.Selection, size ChunkSize) (list *client.ListWithStatus, err error) {
 	for range listTries {
 		list, err = readPages(ctx, s, p, what, size)

@@ -14,7 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// DefaultServer is the server that is meant if none is named.
+// DefaultServer is the server that is used if none is named.
 const DefaultServer = "http://127.0.0.1:8080"
 
 // Session is what all verbs share: the program's inputs and outputs, and the persistent

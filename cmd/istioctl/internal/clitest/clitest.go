@@ -23,7 +23,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// Followed is a server whose proxies follow what is written to it, until the end.
+// Followed returns a server whose proxies follow what is written to it. atEnd receives the
+// function that ends it.
 func Followed(atEnd func(func())) (*server.Server, *discovery.Publisher) {
 	return FollowedOver(memory.New(), nil, atEnd)
 }
@@ -60,11 +61,11 @@ func NewServer(s store.Interface) *server.Server {
 	return server.New(server.Options{Store: store.Strict(s), Reads: s, ShutdownTimeout: time.Second})
 }
 
-// Server is a server that can be taken away and brought back at the same
-// address, over a store that stays.
+// Server is a server that can be stopped and started again at the same address. Its store
+// stays.
 type Server struct {
 	Store *memory.Store
-	Stop  func() // takes the server away
+	Stop  func() // stops the server
 	t     *testing.T
 	addr  string
 }
@@ -80,7 +81,7 @@ func Start(t *testing.T) *Server {
 // URL returns where the server answers.
 func (l *Server) URL() string { return "http://" + l.addr }
 
-// Start brings the server back after a Stop.
+// Start starts the server again after a Stop.
 func (l *Server) Start() {
 	ln, err := net.Listen("tcp", l.addr)
 	if err != nil {
@@ -134,13 +135,13 @@ func (s *Screen) String() string {
 	return s.text.String()
 }
 
-// Hold keeps writers waiting until the function that comes back is called.
+// Hold makes writers wait until release is called.
 func (s *Screen) Hold() (release func()) {
 	s.mu.Lock()
 	return s.mu.Unlock
 }
 
-// Wait returns when the screen shows so many lines.
+// Wait returns when the screen shows at least that number of lines.
 func (s *Screen) Wait(t *testing.T, lines int) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -153,8 +154,8 @@ func (s *Screen) Wait(t *testing.T, lines int) {
 	}
 }
 
-// WaitFor returns when the screen shows a line that an expression matches, which has
-// one blank for many.
+// WaitFor returns when a line of the screen begins with a match of the expression line.
+// Runs of blanks on the screen count as one blank.
 func (s *Screen) WaitFor(t *testing.T, line string) {
 	t.Helper()
 	want := regexp.MustCompile("(?m)^" + line)
@@ -197,14 +198,14 @@ func Apply(t *testing.T, url, text string, flags ...string) (stdout string) {
 	return stdout
 }
 
-// Watch starts a watch; the function that comes back interrupts it and returns
-// its exit code.
+// Watch starts a command that watches. The returned function interrupts it and returns its
+// exit code.
 func Watch(t *testing.T, url string, args ...string) (*Screen, func() int) {
 	out, _, interrupt := WatchBoth(t, url, args...)
 	return out, interrupt
 }
 
-// WatchBoth is Watch with what is said beside.
+// WatchBoth is Watch with standard error as a second screen.
 func WatchBoth(t *testing.T, url string, args ...string) (out, errs *Screen, interrupt func() int) {
 	t.Helper()
 	out, errs = newScreen(), newScreen()
@@ -236,7 +237,7 @@ func ManyRules(n int) string {
 	return text.String()
 }
 
-// Between is a server that does something before each further page of a list.
+// Between starts a server that calls do before each page of a list except the first.
 func Between(t *testing.T, l *Server, do func(page int)) (url string, requests *[]string) {
 	requests = &[]string{}
 	handler, pages := NewServer(l.Store).Handler(), 0

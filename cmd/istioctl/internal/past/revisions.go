@@ -33,7 +33,7 @@ func (f *Revision) Set(text string) error {
 	return nil
 }
 
-// Clock tells the newest revision.
+// Clock returns the newest revision.
 type Clock interface {
 	Revision(ctx context.Context) (int64, error)
 }
@@ -50,7 +50,7 @@ func Reached(ctx context.Context, c Clock, revision int64) error {
 	return err
 }
 
-// Historian gives the versions of an object that the server knows, the newest first.
+// Historian returns the versions of an object that the server knows, the newest first.
 type Historian interface {
 	History(ctx context.Context, key schema.Key) ([]store.Version, error)
 }

@@ -17,8 +17,8 @@ const progressFrom = 20
 // mostAbandoned is the maximum number of unsent objects that are named.
 const mostAbandoned = 10
 
-// Report prints the results of a command that changes objects: a line for each object,
-// progress meanwhile, and a sum at the end.
+// Report prints the results of a command that changes objects: the progress, a line for
+// each object, and a total at the end.
 type Report struct {
 	session *cli.Session
 	printer printers.ResourcePrinter // of results; nil for lines
@@ -65,8 +65,8 @@ func (r *Report) abandon(rest []Step) {
 	}
 }
 
-// Finish prints a sum if there is more than one object. The sum is for people, so it
-// stays out of output for programs.
+// Finish prints the total if there is more than one object. The total is for people, so
+// output for programs does not have it.
 func (r *Report) Finish() error {
 	r.clear()
 	var parts []string

@@ -48,8 +48,8 @@ type Step struct {
 	Promise Outcome
 }
 
-// Perform does the steps in order, reports each, and sums up. A failed step does not
-// stop the next one, unless the server cannot be reached.
+// Perform does the steps in order, reports each, and prints the total. A failed step does
+// not stop the next one, unless the server cannot be reached.
 func Perform(ctx context.Context, s *cli.Session, flags Options, steps []Step) error {
 	r, err := NewReport(s, flags, len(steps))
 	if err != nil {
