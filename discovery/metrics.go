@@ -117,6 +117,6 @@ func (e expiries) Describe(to chan<- *prometheus.Desc) { to <- e.desc }
 
 func (e expiries) Collect(to chan<- prometheus.Metric) {
 	for _, one := range e.of.First(maxExpiries) {
-		to <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(one.At.Unix()), one.Secret.Namespace, one.Secret.Name)
+		to <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, one.Timestamp(), one.Secret.Namespace, one.Secret.Name)
 	}
 }

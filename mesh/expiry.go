@@ -107,6 +107,9 @@ type Expiry struct {
 	At     time.Time
 }
 
+// Timestamp returns the time in seconds since 1970 UTC, as metrics state times.
+func (e Expiry) Timestamp() float64 { return float64(e.At.Unix()) }
+
 // First returns the Secrets whose certificates expire first, at most n, in order.
 func (e *Expiries) First(n int) []Expiry {
 	e.mu.Lock()

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/pilot-api/pilot-api/internal/consistency"
 )
@@ -77,7 +76,8 @@ func readTransaction(op *consistency.Operation, answer []byte) error {
 	return nil
 }
 
-// failedStep returns the index of the operation that a transaction was refused for.
+// failedStep returns the index of the operation that the reason of a refusal is about: the
+// first of those that failed.
 func failedStep(answer []byte) (index int) {
 	var status struct {
 		Details struct {
@@ -87,7 +87,8 @@ func failedStep(answer []byte) (index int) {
 	_ = json.Unmarshal(answer, &status)
 	for _, cause := range status.Details.Causes {
 		if cause.Reason == "OperationFailed" {
-			_, _ = fmt.Sscanf(strings.TrimSuffix(cause.Field, "]"), "spec.operations[%d", &index)
+			_, _ = fmt.Sscanf(cause.Field, "spec.operations[%d", &index)
+			return index
 		}
 	}
 	return index
