@@ -26,9 +26,7 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	if st.proxyless {
 		return st.nextProxyless(target)
 	}
-	listeners := compiled.At{Set: target.ListenersAt(st.proxy.Address()), View: target.View}
-	routes := compiled.At{Set: target.Routes, View: target.View}
-	st.meet(target, listeners, routes)
+	listeners, routes := st.meet(target)
 	leaving := st.leaving(target, listeners, routes)
 	if r := st.dueClusters(target, leaving); r != nil {
 		return r
@@ -51,8 +49,11 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	return st.dueOf(&st.routes, routes, target.TableNamed)
 }
 
-// meet records what the proxy already has.
-func (st *Stream) meet(target *compiled.Streamed, listeners, routes compiled.At) {
+// meet records what the proxy already has. It returns the listeners and routes that the
+// proxy should have.
+func (st *Stream) meet(target *compiled.Streamed) (listeners, routes compiled.At) {
+	listeners = compiled.At{Set: target.ListenersAt(st.proxy.Address()), View: target.View}
+	routes = compiled.At{Set: target.Routes, View: target.View}
 	clusters := compiled.At{Set: target.Clusters, View: target.View}
 	if initial := &st.clusters.initial; initial.withSomething() {
 		st.arrival = time.Now()
@@ -65,6 +66,7 @@ func (st *Stream) meet(target *compiled.Streamed, listeners, routes compiled.At)
 	st.routes.meet(routes, target.TableNamed)
 	secrets := compiled.At{Set: st.secretsOf(target.V3Answers), View: target.View}
 	st.secrets.meet(secrets, secrets.Named)
+	return listeners, routes
 }
 
 // mayRouteBy returns the views that a proxy may route by if it came with clusters of some

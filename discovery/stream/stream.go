@@ -259,8 +259,15 @@ func (st *Stream) receive(t *subscription, r Request) error {
 	if max(t.named.bytes, t.pending.bytes) > most {
 		return fmt.Errorf("%w of %s: together they may have %d bytes", ErrTooMany, t.typeURL, most)
 	}
-	if target, err := st.target(); err == nil && t == &st.endpoints {
+	target, err := st.target()
+	if err != nil {
+		return nil // There is no view yet.
+	}
+	if t == &st.endpoints {
 		t.named.share(target.Endpoints)
+	}
+	if len(r.Initial) > 0 {
+		st.meet(target) // Not only when a response is due: until then the versions take memory.
 	}
 	return nil
 }

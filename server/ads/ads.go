@@ -217,7 +217,7 @@ func (c *conversation) hold(ctx context.Context, variant discovery.Variant, on *
 	defer on.serving()()
 	s.opts.Discovery.Introduce(who.node, who.agent)
 	c.m = s.metrics.of(c.d.Transport())
-	go func() { end(c.follow(first.request)) }()
+	go func() { end(c.follow(first)) }()
 	err = c.send(ctx)
 	s.opts.Log.Debug("stream ended", "node", who.node.ID, "why", err)
 	return err
@@ -269,20 +269,19 @@ func (c *conversation) hello(ctx context.Context) (message, error) {
 
 var errStopping = status.Error(codes.Unavailable, "this server stops: ask another one")
 
-// follow handles the client's messages until they end.
-func (c *conversation) follow(r discovery.Request) error {
+// follow handles the client's messages, of which m is the first, until they end.
+func (c *conversation) follow(m message) error {
 	for {
-		c.m.received(r)
-		err := c.d.Receive(r)
+		c.m.received(m.request)
+		err := c.d.Receive(m.request)
 		c.held.measure(c.d.Held)
+		c.held.take(m.size)
 		if err != nil {
 			return err
 		}
-		next, err := c.receive(false)
-		if err != nil {
+		if m, err = c.receive(false); err != nil {
 			return err
 		}
-		r = next.request
 	}
 }
 

@@ -55,6 +55,7 @@ const (
 // what the client reads, but not its requests.
 func (c *countedConn) Read(p []byte) (int, error) {
 	account := c.own.account
+	account.awaitTurn()
 	if account.over.Err() == nil {
 		n, err := c.Conn.Read(p)
 		if bytes := c.dataIn(p[:n]); bytes > 0 {

@@ -52,7 +52,8 @@ func newIntake(opts Options) *intake {
 }
 
 // receive returns the client's next message, decoded when there is room for that. It
-// takes no more of a client than requestRate and requestBurst.
+// takes no more of a client than requestRate and requestBurst. The message counts as
+// received until the caller has processed it and calls held.take with its size.
 func (c *conversation) receive(first bool) (message, error) {
 	if err := c.pace.Wait(c.stream.Context()); err != nil {
 		return message{}, err
@@ -62,7 +63,6 @@ func (c *conversation) receive(first bool) (message, error) {
 		return message{}, err
 	}
 	length := int64(w.data.Len())
-	defer c.held.take(length + messageHead)
 	defer w.data.Free()
 	in := c.server.intake
 	ctx, cancel := context.WithTimeout(c.stream.Context(), intakeTimeout)
@@ -75,7 +75,9 @@ func (c *conversation) receive(first bool) (message, error) {
 		return message{}, err
 	}
 	defer release()
-	return c.decodeMessage(w, first)
+	m, err := c.decodeMessage(w, first)
+	m.size = length + messageHead
+	return m, err
 }
 
 func (c *conversation) decodeMessage(w wire, first bool) (message, error) {

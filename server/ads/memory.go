@@ -45,6 +45,7 @@ type memory struct {
 	requests int64 // part of held
 	accounts map[*account]struct{}
 	resting  map[string]rest // by host of evicted connections
+	turns    turns
 }
 
 // rest is a time in which connections from a host are not read, because one of them
@@ -72,7 +73,7 @@ func (r rest) next(now time.Time) rest {
 }
 
 func newMemory(opts Options) *memory {
-	m := &memory{limit: opts.Memory, log: opts.Log, accounts: map[*account]struct{}{}, resting: map[string]rest{}}
+	m := &memory{limit: opts.Memory, log: opts.Log, accounts: map[*account]struct{}{}, resting: map[string]rest{}, turns: newTurns(opts.Memory)}
 	with := promauto.With(opts.Registry)
 	gauge := func(of string, read func() int64) {
 		with.NewGaugeFunc(prometheus.GaugeOpts{
@@ -108,7 +109,8 @@ type account struct {
 	received int64 // bytes of requests that are not processed yet
 	counted  int64 // the part of received that counts in held
 	streams  int
-	gone     bool // evicted or closed; no longer counted
+	gone     bool    // evicted or closed; no longer counted
+	waiting  *waiter // nil unless the connection waits for a turn
 }
 
 func (m *memory) open(peer net.Addr) *account {
@@ -161,6 +163,7 @@ func (a *account) forgetLocked(why error) {
 		return
 	}
 	a.gone = true
+	a.of.turns.leave(a)
 	a.of.held -= a.held
 	a.of.requests -= a.counted
 	delete(a.of.accounts, a)
@@ -207,7 +210,7 @@ func (a *account) receive(bytes int64) {
 	a.receivedLocked(a.received + bytes)
 }
 
-// take uncounts bytes of processed requests.
+// take uncounts bytes of requests that were processed.
 func (a *account) take(bytes int64) {
 	a.of.mu.Lock()
 	defer a.of.mu.Unlock()
@@ -216,6 +219,9 @@ func (a *account) take(bytes int64) {
 
 func (a *account) receivedLocked(bytes int64) {
 	a.received = bytes
+	if bytes < freeRequests {
+		a.of.turns.leave(a)
+	}
 	counted := max(0, bytes-freeRequests)
 	more := counted - a.counted
 	if a.gone || more == 0 {

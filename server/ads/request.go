@@ -20,6 +20,7 @@ import (
 type message struct {
 	who     *who // the sender; set only for the first message of a stream
 	request discovery.Request
+	size    int64 // on the wire, in bytes
 }
 
 // who is what the server reads of a node. It drops the rest, which may be large.

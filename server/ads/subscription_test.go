@@ -291,7 +291,7 @@ func TestWhenToSendAnUpdate(t *testing.T) {
 		e.nothing("without a change")
 		src.publish(service("web.example", 80, 1, "a", "b"))
 		e.nothing("after the same was stored again")
-		e.subscribe("type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret", "x")
+		e.subscribe("type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration", "x")
 		e.nothing("of a type that is not served")
 	})
 }

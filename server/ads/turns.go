@@ -1,0 +1,112 @@
+package ads
+
+import (
+	"container/list"
+	"time"
+)
+
+// Large requests take turns: a proxy that reconnects states the versions of all that it
+// has, which is a megabyte or more in a large mesh, and after a restart of the server all
+// proxies do so at once. A connection with more than freeRequests of unprocessed requests
+// is read only while it has a turn. The others wait on the wire, where they take no memory
+// here, and none is evicted because many came at once.
+const (
+	// turnBytes is the share of the memory for each turn: what a request of the largest
+	// size takes until it is processed.
+	turnBytes = 4 * maxRequest
+	// turnTime is how long a turn may last while others wait. A client that sends more
+	// slowly is ended.
+	turnTime = 10 * time.Second
+)
+
+// turns are the turns of a server's connections. The lock of memory guards it.
+type turns struct {
+	most    int
+	holders map[*account]time.Time // since when
+	queue   *list.List             // of *waiter
+}
+
+// waiter is a connection that waits for a turn.
+type waiter struct {
+	account *account
+	at      *list.Element
+	ready   chan struct{} // closed when the wait is over
+}
+
+func newTurns(memory int64) turns {
+	return turns{most: max(1, int(memory/turnBytes)), holders: map[*account]time.Time{}, queue: list.New()}
+}
+
+// awaitTurn waits until the connection may be read: it has few unprocessed bytes, or a
+// turn, or it must end.
+func (a *account) awaitTurn() {
+	wait := a.queue()
+	for wait != nil {
+		patience := time.NewTimer(turnTime)
+		select {
+		case <-wait.ready:
+			wait = nil
+		case <-a.over.Done():
+			wait = nil // forgetLocked has taken the connection out of the queue.
+		case <-patience.C:
+			a.of.endLongTurn()
+		}
+		patience.Stop()
+	}
+}
+
+// queue returns nil if the connection may be read at once.
+func (a *account) queue() *waiter {
+	a.of.mu.Lock()
+	defer a.of.mu.Unlock()
+	t := &a.of.turns
+	if _, has := t.holders[a]; has || a.gone || a.received < freeRequests {
+		return nil
+	}
+	if len(t.holders) < t.most {
+		t.holders[a] = time.Now()
+		return nil
+	}
+	a.waiting = &waiter{account: a, ready: make(chan struct{})}
+	a.waiting.at = t.queue.PushBack(a.waiting)
+	return a.waiting
+}
+
+// leave ends the turn of a connection, or its wait for one, and begins the next turn.
+func (t *turns) leave(a *account) {
+	if w := a.waiting; w != nil {
+		t.end(w)
+	}
+	if _, has := t.holders[a]; !has {
+		return
+	}
+	delete(t.holders, a)
+	if next := t.queue.Front(); next != nil {
+		w := next.Value.(*waiter)
+		t.holders[w.account] = time.Now()
+		t.end(w)
+	}
+}
+
+// end ends a wait.
+func (t *turns) end(w *waiter) {
+	t.queue.Remove(w.at)
+	w.account.waiting = nil
+	close(w.ready)
+}
+
+// endLongTurn evicts the connection whose turn has lasted longest, if that is longer than
+// a turn may last.
+func (m *memory) endLongTurn() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var longest *account
+	for a, since := range m.turns.holders {
+		if longest == nil || since.Before(m.turns.holders[longest]) {
+			longest = a
+		}
+	}
+	if longest != nil && time.Since(m.turns.holders[longest]) >= turnTime {
+		longest.evictLocked()
+	}
+}

@@ -1,0 +1,93 @@
+package ads
+
+import (
+	"log/slog"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// read waits in the background until a connection may be read.
+func read(a *account) (may chan struct{}) {
+	may = make(chan struct{})
+	go func() { a.awaitTurn(); close(may) }()
+	synctest.Wait()
+	return may
+}
+
+func isDone(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// TestTurns checks that connections with much that is not processed are read one after the
+// other, in the order in which they came, and that those with little never wait.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(Options{Memory: turnBytes, Registry: prometheus.NewRegistry()}) // One turn.
+		var all []*account
+		for range 4 {
+			all = append(all, m.open(&net.TCPAddr{}))
+		}
+		first, second, third, small := all[0], all[1], all[2], all[3]
+		for _, a := range []*account{first, second, third} {
+			a.receive(freeRequests)
+		}
+		small.receive(freeRequests - 1)
+		waits := []chan struct{}{read(first), read(second), read(third), read(small)}
+		state := func() (done [4]bool) {
+			synctest.Wait()
+			for i, c := range waits {
+				done[i] = isDone(c)
+			}
+			return done
+		}
+		if got := state(); got != [4]bool{true, false, false, true} {
+			t.Fatalf("at first %v may be read", got)
+		}
+		first.take(freeRequests)
+		if got := state(); got != [4]bool{true, true, false, true} {
+			t.Errorf("after the first request was processed %v may be read", got)
+		}
+		third.take(freeRequests) // What it sent before was processed meanwhile.
+		if got := state(); !got[2] {
+			t.Error("a connection waits for a turn that it does not need any more")
+		}
+		second.close()
+		if len(m.turns.holders) != 0 || m.turns.queue.Len() != 0 {
+			t.Errorf("%d turns and %d waits are left", len(m.turns.holders), m.turns.queue.Len())
+		}
+	})
+}
+
+// TestLongTurnEnds checks that a client that sends a large request slowly holds up nobody
+// for longer than a turn, and that a client that nobody waits for may be slow.
+func TestLongTurnEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(Options{Memory: turnBytes, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+		slow, honest := m.open(&net.TCPAddr{}), m.open(&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)})
+		slow.receive(freeRequests)
+		read(slow)
+		time.Sleep(time.Hour)
+		if slow.over.Err() != nil {
+			t.Fatal("a slow client was ended though nobody waited")
+		}
+		honest.receive(freeRequests)
+		waits := read(honest)
+		if isDone(waits) {
+			t.Fatal("two connections have the only turn")
+		}
+		time.Sleep(turnTime)
+		synctest.Wait()
+		if !isDone(waits) || slow.over.Err() == nil || honest.over.Err() != nil {
+			t.Errorf("after a turn the other one may be read: %v, the slow one is ended: %v", isDone(waits), slow.over.Err() != nil)
+		}
+	})
+}
