@@ -20,6 +20,7 @@ KUBECTL     := v1.37.2
 TESTFLAGS   := -timeout 10m -p 2
 # The streams and the API, and what they are compared with; BENCH=. is all, which
 # takes long.
+ROWS        := .
 BENCH       := ^Benchmark(Streams|Sent|Accepted|Poll|API|Rest)$$
 COUNT       := 1
 SOAK        :=
@@ -55,6 +56,10 @@ run: build ## run pilot-api on 127.0.0.1:8080 with its data in .demo/data
 .PHONY: bookshop
 bookshop: ## run the backends of examples/bookshop for a session by hand
 	@go run ./internal/e2e/bookshop
+
+.PHONY: bench-scale
+bench-scale: ## measure servers of 1,000 to 20,000 services with their proxies, for the table in docs/operations.md; ROWS=regexp
+	go test -run '^$$' -bench 'Scale/$(ROWS)' -benchtime 1x -timeout 2h ./internal/scale
 
 .PHONY: bench
 bench: .tools/envoy ## measure how soon and at what cost a change is on the proxies, and the API; BENCH=regexp, COUNT=n
