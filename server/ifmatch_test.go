@@ -56,7 +56,7 @@ func TestIfMatchOfSeveral(t *testing.T) {
 		{"DELETE", rulesPath, ""},
 		{"POST", rulesPath, rule("b", 1)},
 		{"POST", transactions, transaction(ruleOp("create", "b", 1))},
-		{"POST", rollbacks, `{"revision":1,"namespace":"default"}`},
+		{"POST", rollbacks, `{"spec":{"revision":1,"namespace":"default"}}`},
 	} {
 		if got := w.want(http.StatusBadRequest, c.method, c.path, c.body, asYAML, "If-Match: *"); !strings.Contains(got.text, "If-Match") {
 			t.Errorf("%s %s: %s", c.method, c.path, got.text)

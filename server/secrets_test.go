@@ -136,9 +136,9 @@ func TestNobodyReadsAKeyBack(t *testing.T) {
 		ask(http.StatusOK, "GET", secretsPath+"/a/history/"+first, "", "Accept: "+accept)
 	}
 	ask(http.StatusOK, "GET", "/apis/registry.istio.io/v1/changes?since="+first, "")
-	back := `{"revision":` + first + `,"namespace":"default","kind":"Secret","name":"a"}`
-	ask(http.StatusOK, "POST", rollbacks+"?dryRun=All", back)
-	ask(http.StatusOK, "POST", rollbacks, back)
+	back := `{"spec":{"revision":` + first + `,"namespace":"default","kind":"Secret","name":"a"}}`
+	ask(http.StatusCreated, "POST", rollbacks+"?dryRun=All", back)
+	ask(http.StatusCreated, "POST", rollbacks, back)
 	if text := ask(http.StatusOK, "GET", at+"secrets", ""); !strings.Contains(text, "CN=a.example") {
 		t.Errorf("after a rollback the secret is %s", text)
 	}
