@@ -62,6 +62,7 @@ func (c *conversation) receive(first bool) (message, error) {
 	if err := c.stream.RecvMsg(&w); err != nil {
 		return message{}, err
 	}
+	c.held.begin()
 	length := int64(w.data.Len())
 	defer w.data.Free()
 	in := c.server.intake

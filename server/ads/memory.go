@@ -109,6 +109,7 @@ type account struct {
 	received int64 // bytes of requests that are not processed yet
 	counted  int64 // the part of received that counts in held
 	streams  int
+	inWork   int     // streams with a complete request that is not processed yet
 	gone     bool    // evicted or closed; no longer counted
 	waiting  *waiter // nil unless the connection waits for a turn
 }
@@ -210,11 +211,30 @@ func (a *account) receive(bytes int64) {
 	a.receivedLocked(a.received + bytes)
 }
 
-// take uncounts bytes of requests that were processed.
-func (a *account) take(bytes int64) {
-	a.of.mu.Lock()
-	defer a.of.mu.Unlock()
-	a.receivedLocked(max(0, a.received-bytes))
+// begin records that a request has arrived completely, so that the client is not to
+// blame for the time that passes until take.
+func (h *holding) begin() {
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	h.workLocked(true)
+}
+
+// take uncounts bytes of the request that was processed.
+func (h *holding) take(bytes int64) {
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	h.workLocked(false)
+	h.receivedLocked(max(0, h.received-bytes))
+}
+
+func (h *holding) workLocked(in bool) {
+	switch {
+	case in && !h.inWork:
+		h.account.inWork++
+	case !in && h.inWork:
+		h.account.inWork--
+	}
+	h.inWork = in
 }
 
 func (a *account) receivedLocked(bytes int64) {
@@ -235,7 +255,8 @@ func (a *account) receivedLocked(bytes int64) {
 // holding is what one stream makes the server hold.
 type holding struct {
 	*account
-	own int64 // fixed cost
+	own    int64 // fixed cost
+	inWork bool  // guarded by the lock of memory
 
 	mu    sync.Mutex
 	bytes int64
@@ -285,6 +306,7 @@ func (h *holding) close() {
 	h.setLocked(0)
 	h.of.mu.Lock()
 	defer h.of.mu.Unlock()
+	h.workLocked(false)
 	if h.streams--; h.streams == 0 {
 		h.receivedLocked(0)
 	}

@@ -17,6 +17,9 @@ const (
 	// turnTime is how long a turn may last while others wait. A client that sends more
 	// slowly is ended.
 	turnTime = 10 * time.Second
+	// workTime is the same while the server works on a request of the connection. It may
+	// have to compile a view first.
+	workTime = time.Minute
 )
 
 // turns are the turns of a server's connections. The lock of memory guards it.
@@ -95,18 +98,23 @@ func (t *turns) end(w *waiter) {
 	close(w.ready)
 }
 
-// endLongTurn evicts the connection whose turn has lasted longest, if that is longer than
-// a turn may last.
+// endLongTurn evicts the connection whose turn has lasted longest beyond its time, if
+// there is one.
 func (m *memory) endLongTurn() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var longest *account
+	var worst *account
+	var most time.Duration
 	for a, since := range m.turns.holders {
-		if longest == nil || since.Before(m.turns.holders[longest]) {
-			longest = a
+		limit := turnTime
+		if a.inWork > 0 {
+			limit = workTime
+		}
+		if over := time.Since(since) - limit; over >= 0 && (worst == nil || over > most) {
+			worst, most = a, over
 		}
 	}
-	if longest != nil && time.Since(m.turns.holders[longest]) >= turnTime {
-		longest.evictLocked()
+	if worst != nil {
+		worst.evictLocked()
 	}
 }

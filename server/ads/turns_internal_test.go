@@ -18,6 +18,9 @@ func read(a *account) (may chan struct{}) {
 	return may
 }
 
+// taken processes all that a connection has sent.
+func taken(a *account) { (&holding{account: a}).take(freeRequests) }
+
 func isDone(c chan struct{}) bool {
 	select {
 	case <-c:
@@ -52,11 +55,11 @@ func TestTurns(t *testing.T) {
 		if got := state(); got != [4]bool{true, false, false, true} {
 			t.Fatalf("at first %v may be read", got)
 		}
-		first.take(freeRequests)
+		taken(first)
 		if got := state(); got != [4]bool{true, true, false, true} {
 			t.Errorf("after the first request was processed %v may be read", got)
 		}
-		third.take(freeRequests) // What it sent before was processed meanwhile.
+		taken(third) // What it sent before was processed meanwhile.
 		if got := state(); !got[2] {
 			t.Error("a connection waits for a turn that it does not need any more")
 		}
@@ -88,6 +91,37 @@ func TestLongTurnEnds(t *testing.T) {
 		synctest.Wait()
 		if !isDone(waits) || slow.over.Err() == nil || honest.over.Err() != nil {
 			t.Errorf("after a turn the other one may be read: %v, the slow one is ended: %v", isDone(waits), slow.over.Err() != nil)
+		}
+	})
+}
+
+// TestServersWorkEndsNoTurn checks that no proxy is ended because the server takes long to
+// process its request, within bounds.
+func TestServersWorkEndsNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(Options{Memory: turnBytes, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+		first, second := m.open(&net.TCPAddr{}), m.open(&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)})
+		h, err := first.stream()
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.receive(freeRequests)
+		read(first)
+		h.begin()
+		second.receive(freeRequests)
+		waits := read(second)
+		time.Sleep(workTime - time.Second)
+		if first.over.Err() != nil {
+			t.Fatal("the proxy was ended while the server worked on its request")
+		}
+		time.Sleep(turnTime + time.Second)
+		synctest.Wait()
+		if !isDone(waits) || first.over.Err() == nil {
+			t.Error("a turn never ends while the server works")
+		}
+		h.close()
+		if first.inWork != 0 {
+			t.Errorf("%d requests are in work after the stream ended", first.inWork)
 		}
 	})
 }
