@@ -34,7 +34,7 @@ import (
 )
 
 var (
-	combinations = flag.Int("combinations", 16, "how many combinations of hostile objects are judged")
+	combinations = flag.Int("combinations", 8, "how many combinations of hostile objects are judged")
 	seed         = flag.Uint64("seed", 1, "what the combinations of the first server are drawn from; that of the next server is one higher")
 	only         = flag.String("shape", "", "the only shape of objects that is drawn, such as routes")
 	processes    = flag.Int("processes", min(4, runtime.GOMAXPROCS(0)), "how many servers are judged at once")
