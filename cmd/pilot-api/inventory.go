@@ -28,10 +28,8 @@ type inventory struct {
 	changes uint64 // of the proxies, when they were last written
 	at      time.Time
 
-	mu    sync.Mutex
-	pages map[string]*inventoryPage             // of the other replicas, by text
-	there map[discovery.Node]bool               // connected to another replica
-	lost  map[discovery.Node]discovery.Presence // known to one that is not there
+	mu     sync.Mutex
+	others othersProxies // replaced as a whole; only look reads it without the lock
 }
 
 type inventoryPage struct{ proxies []discovery.Presence }
@@ -160,61 +158,80 @@ func (i *inventory) write(ctx context.Context) error {
 // readOthers takes in what the other replicas know. A page is decoded once.
 func (i *inventory) readOthers(ctx context.Context) {
 	all := i.roster.Pages()
-	if delete(all, i.peers.Self()); len(all) == 0 {
-		return
-	}
-	others, err := i.peers.Others(ctx)
-	if err != nil {
-		return // What was known stays.
-	}
-	missing := map[string]time.Time{}
-	for _, o := range others {
-		missing[o.Name] = o.Missing
-	}
-	pages, there, lost := map[string]*inventoryPage{}, map[discovery.Node]bool{}, map[discovery.Node]discovery.Presence{}
-	for name, texts := range all {
-		since, known := missing[name]
-		for _, text := range texts {
-			page := i.pages[text]
-			if page == nil {
-				page = &inventoryPage{i.decode(text)}
-			}
-			pages[text] = page
-			for _, p := range page.proxies {
-				switch {
-				case known && since.IsZero() && p.Connected:
-					there[p.Node] = true
-				case !known || !since.IsZero():
-					if p.Connected && known {
-						p.LastSeen = since
-					}
-					p.Connected, p.Lost = false, p.Lost || p.Connected
-					if before, is := lost[p.Node]; !is || p.LastSeen.After(before.LastSeen) {
-						lost[p.Node] = p
-					}
+	delete(all, i.peers.Self())
+	next := othersProxies{pages: map[string]*inventoryPage{}, there: map[discovery.Node]bool{}, lost: map[discovery.Node]discovery.Presence{}}
+	if len(all) > 0 {
+		others, err := i.peers.Others(ctx)
+		if err != nil {
+			return // What was known stays.
+		}
+		missing := map[string]time.Time{}
+		for _, o := range others {
+			missing[o.Name] = o.Missing
+		}
+		for name, texts := range all {
+			since, known := missing[name]
+			for _, text := range texts {
+				page := i.page(text)
+				next.pages[text] = page
+				for _, p := range page.proxies {
+					next.add(p, since, known)
 				}
 			}
 		}
 	}
-	maps.DeleteFunc(lost, func(node discovery.Node, _ discovery.Presence) bool { return there[node] })
+	maps.DeleteFunc(next.lost, func(node discovery.Node, _ discovery.Presence) bool { return next.there[node] })
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.pages, i.there, i.lost = pages, there, lost
+	i.others = next
+}
+
+// page returns a page of another replica, decoded.
+func (i *inventory) page(text string) *inventoryPage {
+	if known := i.others.pages[text]; known != nil {
+		return known
+	}
+	return &inventoryPage{i.decode(text)}
+}
+
+// othersProxies is what the other replicas know.
+type othersProxies struct {
+	pages map[string]*inventoryPage             // by text
+	there map[discovery.Node]bool               // connected to another replica
+	lost  map[discovery.Node]discovery.Presence // known to a replica that is not there
+}
+
+// add adds a proxy from a page of a replica. The replica is missing since a time, zero if
+// it is there, or not known any more.
+func (o *othersProxies) add(p discovery.Presence, missing time.Time, known bool) {
+	if known && missing.IsZero() {
+		if p.Connected {
+			o.there[p.Node] = true
+		}
+		return
+	}
+	if p.Connected && known {
+		p.LastSeen = missing
+	}
+	p.Connected, p.Lost = false, p.Lost || p.Connected
+	if before, is := o.lost[p.Node]; !is || p.LastSeen.After(before.LastSeen) {
+		o.lost[p.Node] = p
+	}
 }
 
 // Has reports whether a proxy is connected to another replica.
 func (i *inventory) Has(node discovery.Node) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.there[node]
+	return i.others.there[node]
 }
 
 // Lost returns the proxies that were known to a replica that is not there any more.
 func (i *inventory) Lost() []discovery.Presence {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	all := make([]discovery.Presence, 0, len(i.lost))
-	for _, p := range i.lost {
+	all := make([]discovery.Presence, 0, len(i.others.lost))
+	for _, p := range i.others.lost {
 		all = append(all, p)
 	}
 	return all

@@ -132,4 +132,7 @@ func TestInventoryOverRestartsAndReplicas(t *testing.T) {
 	}
 	connect(others, 0)
 	absent("when its proxy has come", others, 2)
+	a.clear(t.Context(), "m/a")
+	look(b)
+	absent("when the pages of all other replicas have expired", others)
 }
