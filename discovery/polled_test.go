@@ -31,16 +31,23 @@ func (p poller) counted(when string, o *schema.Object, revision int64, want disc
 	}
 }
 
+// settledPoller returns a proxy that has polled until it has everything.
+func settledPoller(t *testing.T, src *objects) poller {
+	t.Helper()
+	p := newPoller(t, follow(t, src, discovery.Options{}))
+	for range 3 {
+		p.round()
+	}
+	return p
+}
+
 // TestAProxyThatPollsRunsWhatItHasShown: of endpoints, too, an answer is not enough. The
 // next poll for them shows that the proxy took it.
 func TestAProxyThatPollsRunsWhatItHasShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := service(t, "web.example", "10.1.0.1")
 		src := newObjects(web)
-		p := newPoller(t, follow(t, src, discovery.Options{}))
-		for range 3 {
-			p.round()
-		}
+		p := settledPoller(t, src)
 		none, all := discovery.ObjectStatus{Proxies: 1}, discovery.ObjectStatus{Proxies: 1, Running: 1}
 		p.counted("at first", web, src.revision, all)
 		state := func(want discovery.SyncState) {
@@ -92,10 +99,7 @@ func TestAReturningProxyThatPollsShowsItsEndpoints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := service(t, "web.example", "10.1.0.1")
 		src := newObjects(web)
-		p := newPoller(t, follow(t, src, discovery.Options{}))
-		for range 3 {
-			p.round()
-		}
+		p := settledPoller(t, src)
 		back := p.at(follow(t, newObjects(web), discovery.Options{}))
 		for range 10 { // Some Envoys poll clusters more often than endpoints.
 			back.ask(discovery.ClusterType)

@@ -38,8 +38,12 @@ func (p *Publisher) RosterChanges() uint64 { return p.arrivals.changes.Load() }
 // there any more, and are connected to none now, by node.
 func (p *Publisher) Absent() []feedback.Presence {
 	all := slices.DeleteFunc(p.fleet.Absent(), func(one feedback.Presence) bool { return p.opts.Others.Has(one.Node) })
+	own := make(map[mesh.Node]bool, len(all))
+	for _, one := range all {
+		own[one.Node] = true
+	}
 	for _, one := range p.opts.Others.Lost() {
-		if !p.fleet.IsConnected(one.Node) && !slices.ContainsFunc(all, func(own feedback.Presence) bool { return own.Node == one.Node }) {
+		if !own[one.Node] && !p.fleet.IsConnected(one.Node) {
 			all = append(all, one)
 		}
 	}

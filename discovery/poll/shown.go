@@ -76,8 +76,8 @@ func (s *shown) notePassing(name, version, answer string) {
 	}
 }
 
-// follow makes another set the one that the proxy should have. What is the same in both
-// stays shown.
+// follow makes another set the one that the proxy should have. Resources that are the same
+// in both sets stay shown.
 func (s *shown) follow(of *xds.Set) {
 	if s.of == of {
 		return

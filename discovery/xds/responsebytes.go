@@ -20,8 +20,9 @@ const (
 )
 
 // Encode returns the response as a DiscoveryResponse or, on a delta stream, as a
-// DeltaDiscoveryResponse. It returns two parts: that of the stream alone, and that which
-// all streams share. Joined in either order they are the message. They must not be changed.
+// DeltaDiscoveryResponse. It returns two parts: own is for this stream alone, and all
+// streams share the other. Joined in either order they are the message. The caller must
+// not change them.
 func (r *Response) Encode() (own []byte, shared *[]byte) {
 	own = make([]byte, 0, sizeText(fieldVersion, r.Version)+sizeText(fieldNonce, r.Nonce))
 	own = appendText(own, fieldVersion, r.Version)
