@@ -24,9 +24,10 @@ func dependsOnTime(p diag.Problem) bool {
 	return false
 }
 
-// ExpiryProblems returns a problem for each field of a Pair that has a certificate which
-// has expired at a time, or soon will: that which expires first. field returns the path of
-// a field of the Pair; message precedes what is wrong with the certificate.
+// ExpiryProblems returns a problem for each field of a Pair with a certificate that has
+// expired at now or will expire soon. The problem is about the certificate that expires
+// first. field returns the path of a field of the Pair, and message the text before the
+// words about the certificate.
 func ExpiryProblems(object diag.Ref, ends []credential.End, now time.Time, field func(ofPair string) string, message func(ofPair string) string) (list diag.List) {
 	for _, e := range credential.Nearest(ends, now) {
 		list = append(list, diag.Problem{

@@ -52,7 +52,8 @@ func wantRunning(t *testing.T, s *server, want map[*schema.Object]bool) {
 
 // TestNACKOfAListenerHoldsUpNobodyElse checks that a router which cannot bind one port
 // runs everything of its other ports: now, after changes of them, and after more of them.
-// What is behind the port does not run, routes that it does not ask for included.
+// The objects behind the port do not run, and neither do routes that the proxy does not
+// ask for.
 func TestNACKOfAListenerHoldsUpNobodyElse(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
 		src, s, e := twoPorts(t, kind)
