@@ -16,9 +16,9 @@ import (
 type refusedCluster struct {
 	name  string // of its resource
 	words string // of the nack
-	blame bool   // it is to blame, and no mere suspect
-	// secured: its TLS needs certificates. Routes that lead to it never stay as they were,
-	// which may be in plain text.
+	blame bool   // it is to blame, not only a suspect
+	// secured is set if the cluster begins TLS. Routes that lead to it never stay as they
+	// were, because they may have been in plain text.
 	secured bool
 }
 

@@ -24,8 +24,8 @@ import (
 // nacked, until that is a single resource.
 type State struct {
 	byName map[string]*Nacked // by name
-	// tables are the route tables that are sent without their nacked parts.
-	// So are those with routes that lead to clusters which it refuses.
+	// tables are the route tables in which some parts stay as the proxy acked them: parts
+	// that it nacked, and routes that lead to clusters that it nacks.
 	tables map[string]*partialRoutes
 	// search are the groups of resources to send. The first is on trial, the others wait.
 	search [][]*xds.Resource
