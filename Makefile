@@ -28,6 +28,8 @@ HOSTILE     :=
 FAULTS      := 2m
 
 export CGO_ENABLED := 0
+# The programs, the checks and the tests share what they compile, in any folder.
+export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
 
 .PHONY: help
 help: ## list the targets
@@ -47,7 +49,7 @@ conformance: ## compare the answers in Envoy's v1 API with those of Pilot 0.7.1;
 
 .PHONY: build
 build: ## build bin/pilot-api and bin/istioctl
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 .PHONY: run
 run: build ## run pilot-api on 127.0.0.1:8080 with its data in .demo/data
@@ -109,7 +111,7 @@ tools: .tools/envoy .tools/kubectl .tools/staticcheck ## fetch or build what tes
 
 .tools/kubectl: internal/tools/kubectl/main.go internal/tools/kubectl/go.mod
 	@echo "kubectl: building $(KUBECTL) (two minutes the first time)"
-	@cd internal/tools/kubectl && go build -trimpath \
+	@cd internal/tools/kubectl && go build \
 		-ldflags '-s -w -X k8s.io/component-base/version.gitVersion=$(KUBECTL)' -o ../../../$@ . || \
 		{ echo "kubectl: not built; the Go module proxy must be reachable (go env GOPROXY) to fetch k8s.io/kubectl" >&2; exit 1; }
 
