@@ -39,7 +39,8 @@ type checker struct {
 	line      chan struct{} // a place for each check that waits or runs
 	turn      chan struct{}
 	allowance allowance
-	long      atomic.Bool // a check of large objects runs, and no write waits for it
+	long      atomic.Bool   // a check of large objects runs, and no write waits for it
+	longBegan chan struct{} // receives once for each write that waits for its turn when such a check begins
 	done      *prometheus.CounterVec
 
 	// The running check owns the following fields.
@@ -62,7 +63,7 @@ type checker struct {
 
 func newChecker(p *Publisher) *checker {
 	return &checker{
-		Publisher: p, line: make(chan struct{}, maxWaitingChecks), turn: make(chan struct{}, 1),
+		Publisher: p, line: make(chan struct{}, maxWaitingChecks), turn: make(chan struct{}, 1), longBegan: make(chan struct{}),
 		// One write may take as long as it may wait.
 		allowance: allowance{share: checkShare, most: max(checkSavings, p.opts.CheckPatience)},
 	}
@@ -98,6 +99,9 @@ func (c *checker) check(ctx context.Context, w Written) (diag.List, string) {
 	defer patience.Stop()
 	select {
 	case c.turn <- struct{}{}:
+	case <-c.longBegan:
+		<-c.line
+		return nil, checkBusy
 	case <-patience.C:
 		<-c.line
 		return nil, checkBusy
@@ -184,13 +188,13 @@ func (c *checker) follow(w Written, busy func()) bool {
 		if was := c.object(key); after != nil && was != nil && !c.dryRun && sameVersion(was, after) {
 			after = was // This replica wrote it.
 		} else if large(was) || large(after) {
-			c.long.Store(true)
+			c.beginLong()
 		}
 		is[key] = after
 	}
 	switch {
 	case anyLarge(w.Changes):
-		c.long.Store(true)
+		c.beginLong()
 	case c.long.Load():
 		busy()
 	}
@@ -209,6 +213,19 @@ func (c *checker) follow(w Written, busy func()) bool {
 	c.next(present, is)
 	c.dryRun = w.DryRun
 	return true
+}
+
+// beginLong ends the wait of all writes that wait for their turn, and has later ones not
+// begin to wait until the check ends.
+func (c *checker) beginLong() {
+	c.long.Store(true)
+	for {
+		select {
+		case c.longBegan <- struct{}{}:
+		default:
+			return
+		}
+	}
 }
 
 // toLay returns the written objects that the source does not have, and last those of the

@@ -163,7 +163,7 @@ func TestCheckIsNotWaitedFor(t *testing.T) {
 
 // TestNobodyWaitsForLargeObjectsOfOthers: a write that comes while a check looks at a
 // large object is not checked, nor is the one whose check comes upon a large object
-// that somebody else wrote. The next one is.
+// that somebody else wrote, nor one that waits when such a check begins. The next one is.
 func TestNobodyWaitsForLargeObjectsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, src := &faults{}, newObjects()
@@ -201,7 +201,26 @@ func TestNobodyWaitsForLargeObjectsOfOthers(t *testing.T) {
 			}
 			synctest.Wait()
 		}
+		// Three writes in line: the second has a large object, and the third waits behind it.
+		var line [3]chan bool
+		for i, w := range []discovery.Written{small, {Changes: after(large(13))}, small} {
+			line[i] = make(chan bool, 1)
+			go func() {
+				_, ok := s.Check(t.Context(), w)
+				line[i] <- ok
+			}()
+			synctest.Wait()
+		}
+		start := time.Now()
+		slow <- struct{}{} // The first check ends, and the second begins.
+		if ok := <-line[2]; ok || time.Since(start) > 0 {
+			t.Errorf("a write in line behind a large object waited for %v, and is checked: %v", time.Since(start), ok)
+		}
 		close(slow)
+		if first, second := <-line[0], <-line[1]; !first || !second {
+			t.Errorf("in line: the first is checked: %v, the second: %v", first, second)
+		}
+		synctest.Wait()
 		if got := codesOf(t, s, small); len(got) != 1 {
 			t.Errorf("afterwards: %q", got)
 		}
