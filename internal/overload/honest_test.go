@@ -2,7 +2,9 @@ package overload
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -98,14 +100,14 @@ func (p program) honestOperations(t *testing.T) []operation {
 	}
 	follower := p.attach(t)
 	change := func(n int) string { return fmt.Sprintf("change-%d", n) }
-	poll := []byte(`{"node":{"id":"` + node + `"}}`)
+	poller := p.poller("/v3/discovery:listeners")
 	return []operation{
 		{name: "get", every: 50 * time.Millisecond, do: func(int) error { return p.want(http.StatusOK, "GET", entries+"/web", nil) }},
 		{name: "list", every: 100 * time.Millisecond, do: func(int) error { return p.want(http.StatusOK, "GET", rules, nil) }},
 		{name: "write", every: 100 * time.Millisecond, do: func(n int) error {
 			return p.want(http.StatusOK, "PUT", fmt.Sprintf("%s/honest-%d", rules, n%written), rule(n))
 		}},
-		{name: "poll", every: 100 * time.Millisecond, do: func(int) error { return p.want(http.StatusOK, "POST", "/v3/discovery:listeners", poll) }},
+		{name: "poll", every: 100 * time.Millisecond, do: poller.poll},
 		{name: "change", every: 500 * time.Millisecond, do: func(n int) error {
 			text := strings.NewReplacer("name: web", "name: "+change(n), "web.default", change(n)+".default").Replace(service)
 			if err := p.want(http.StatusCreated, "POST", entries, []byte(text)); err != nil {
@@ -113,6 +115,43 @@ func (p program) honestOperations(t *testing.T) []operation {
 			}
 			return follower.await(change(n))
 		}, after: func(n int) error { return p.want(http.StatusOK, "DELETE", entries+"/"+change(n), nil) }},
+	}
+}
+
+// poller polls as an Envoy does: with the version of the last answer.
+type poller struct {
+	program
+	path string
+
+	mu      sync.Mutex
+	version string // of the last answer
+}
+
+func (p program) poller(path string) *poller { return &poller{program: p, path: path} }
+
+func (p *poller) poll(int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	body := fmt.Sprintf(`{"node":{"id":%q},"version_info":%q}`, node, p.version)
+	resp, err := http.Post(p.URL+p.path, "application/json", strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Version string `json:"version_info"`
+	}
+	switch text, err := io.ReadAll(resp.Body); {
+	case err != nil:
+		return err
+	case resp.StatusCode == http.StatusNotModified && p.version != "":
+		return nil
+	case resp.StatusCode != http.StatusOK:
+		return fmt.Errorf("%s: %s: %.200s", p.path, resp.Status, text)
+	default:
+		err = json.Unmarshal(text, &answer)
+		p.version = answer.Version
+		return err
 	}
 }
 
