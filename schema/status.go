@@ -78,15 +78,11 @@ func (s *Status) Summary() string {
 
 // ProgrammedColumn returns the column for Summary, which precedes the age in tables
 // with a status.
-func ProgrammedColumn(wide bool) metav1.TableColumnDefinition {
-	c := metav1.TableColumnDefinition{
+func ProgrammedColumn() metav1.TableColumnDefinition {
+	return metav1.TableColumnDefinition{
 		Name: "Programmed", Type: "string",
 		Description: "Connected proxies that run this version, of those that it concerns; or Pending, Rejected, or Unknown where a replica does not answer or has just started.",
 	}
-	if wide {
-		c.Priority = 1
-	}
-	return c
 }
 
 // BeforeAge inserts an entry before the last one of a row or of its columns, the

@@ -66,7 +66,7 @@ func (k *resource) columns() []metav1.TableColumnDefinition {
 	if k.statuses == nil {
 		return columns
 	}
-	return schema.BeforeAge(columns, schema.ProgrammedColumn(false))
+	return schema.BeforeAge(columns, schema.ProgrammedColumn())
 }
 
 func (k *resource) newRow(o *schema.Object, now time.Time, include metav1.IncludeObjectPolicy) metav1.TableRow {

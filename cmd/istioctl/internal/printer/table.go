@@ -129,7 +129,7 @@ func (t *TableWriter) table(objects []*schema.Object) *metav1.Table {
 		cells = schema.WideTableCells
 	}
 	if t.far != nil {
-		table.ColumnDefinitions = schema.BeforeAge(table.ColumnDefinitions, schema.ProgrammedColumn(true))
+		table.ColumnDefinitions = schema.BeforeAge(table.ColumnDefinitions, schema.ProgrammedColumn())
 	}
 	for _, o := range objects {
 		row := cells(o, now)
