@@ -16,8 +16,9 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 KUBECTL     := v1.37.2
 
 # Packages whose tests start servers and Envoys run two at a time; a hung one
-# is stopped with its stacks printed.
-TESTFLAGS   := -timeout 10m -p 2
+# is stopped with its stacks printed. Of parallel tests, which mostly wait, four run
+# at a time on any machine.
+TESTFLAGS   := -timeout 10m -p 2 -parallel 4
 # The streams and the API, and what they are compared with; BENCH=. is all, which
 # takes long.
 ROWS        := .
