@@ -1,7 +1,9 @@
 package ads
 
 import (
+	"cmp"
 	"container/list"
+	"maps"
 	"time"
 )
 
@@ -26,6 +28,8 @@ const (
 type turns struct {
 	most    int
 	holders map[*account]time.Time // since when
+	began   map[string]int64       // number of the last turn, by host with a turn or a wait
+	count   int64                  // of turns so far
 	queue   *list.List             // of *waiter
 }
 
@@ -37,7 +41,7 @@ type waiter struct {
 }
 
 func newTurns(memory int64) turns {
-	return turns{most: max(1, int(memory/turnBytes)), holders: map[*account]time.Time{}, queue: list.New()}
+	return turns{most: max(1, int(memory/turnBytes)), holders: map[*account]time.Time{}, began: map[string]int64{}, queue: list.New()}
 }
 
 // awaitTurn waits until the connection may be read: it has few unprocessed bytes, or a
@@ -67,7 +71,7 @@ func (a *account) queue() *waiter {
 		return nil
 	}
 	if len(t.holders) < t.most {
-		t.holders[a] = time.Now()
+		t.begin(a)
 		return nil
 	}
 	a.waiting = &waiter{account: a, ready: make(chan struct{})}
@@ -84,11 +88,39 @@ func (t *turns) leave(a *account) {
 		return
 	}
 	delete(t.holders, a)
-	if next := t.queue.Front(); next != nil {
-		w := next.Value.(*waiter)
-		t.holders[w.account] = time.Now()
+	if w := t.next(); w != nil {
+		t.begin(w.account)
 		t.end(w)
 	}
+}
+
+// next returns the waiter with the next turn, or nil if nobody waits. It is one of the
+// host that has the fewest turns now. Of several such hosts, it is the one whose last turn
+// began first, and of its connections the one that waits longest. So a host with many
+// connections does not keep the proxies of other hosts waiting.
+func (t *turns) next() (next *waiter) {
+	has, waits := map[string]int{}, map[string]bool{}
+	for a := range t.holders {
+		has[a.host]++
+	}
+	before := func(a, b string) bool {
+		return cmp.Or(cmp.Compare(has[a], has[b]), cmp.Compare(t.began[a], t.began[b])) < 0
+	}
+	for at := t.queue.Front(); at != nil; at = at.Next() {
+		w := at.Value.(*waiter)
+		waits[w.account.host] = true
+		if next == nil || before(w.account.host, next.account.host) {
+			next = w
+		}
+	}
+	maps.DeleteFunc(t.began, func(host string, _ int64) bool { return has[host] == 0 && !waits[host] })
+	return next
+}
+
+// begin begins a turn.
+func (t *turns) begin(a *account) {
+	t.count++
+	t.holders[a], t.began[a.host] = time.Now(), t.count
 }
 
 // end ends a wait.

@@ -70,6 +70,41 @@ func TestTurns(t *testing.T) {
 	})
 }
 
+// TestHostsShareTurns checks that a host with many connections keeps no other host waiting
+// for longer than one turn, however many of its connections wait.
+func TestHostsShareTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(Options{Memory: 2 * turnBytes, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+		from := func(ip byte) *account {
+			a := m.open(&net.TCPAddr{IP: net.IPv4(10, 0, 0, ip)})
+			a.receive(freeRequests)
+			return a
+		}
+		greedy := make([]*account, 50)
+		for i := range greedy {
+			greedy[i] = from(1)
+			read(greedy[i])
+		}
+		var others []chan struct{}
+		for ip := byte(2); ip < 4; ip++ {
+			others = append(others, read(from(ip)))
+		}
+		time.Sleep(turnTime)
+		synctest.Wait()
+		for i, waits := range others {
+			if !isDone(waits) {
+				t.Errorf("host %d has no turn, though all turns of the greedy host have ended", i+2)
+			}
+		}
+		for _, a := range greedy {
+			a.close()
+		}
+		if len(m.turns.began) > 3 {
+			t.Errorf("%d hosts are remembered", len(m.turns.began))
+		}
+	})
+}
+
 // TestLongTurnEnds checks that a client that sends a large request slowly holds up nobody
 // for longer than a turn, and that a client that nobody waits for may be slow.
 func TestLongTurnEnds(t *testing.T) {
