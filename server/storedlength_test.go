@@ -92,6 +92,7 @@ func TestSmallWritesOfLargeObjectsWaitInLine(t *testing.T) {
 		"transaction, update": {"POST", inTransaction, one(ruleOp("update", "NAME", 7)), asJSON},
 	} {
 		t.Run(way, func(t *testing.T) {
+			t.Parallel()
 			begun, end := make(chan string, 100), make(chan struct{})
 			w := start(t, plenty, func(o *server.Options) {
 				o.Store = holding{o.Store, begun, end}

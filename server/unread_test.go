@@ -43,6 +43,7 @@ func TestClientsThatDoNotReadGiveWay(t *testing.T) {
 		"changes": {changes + "?since=1&limit=1000", "application/json", "identity", 60},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			w, addr, _ := serve(t, plenty)
 			w.storeRandom(ask.objects)
 			for range 26 {
