@@ -48,6 +48,14 @@ func newV3Answers(v *View, ip string, streamed bool) *V3Answers {
 	return a
 }
 
+// Spell makes the JSON of everything except endpoints and secrets, with the listeners of
+// the proxy at an address. Answers to polls are made of it.
+func (a *V3Answers) Spell(ip string) {
+	for _, s := range []*xds.Set{a.Clusters, a.Routes, a.ListenersAt(ip)} {
+		s.Spell()
+	}
+}
+
 func (a *V3Answers) parts() *xds.V3Parts { return &a.View.Encoder.V3 }
 
 // source returns where a proxy gets the resources that a resource refers to.

@@ -167,7 +167,8 @@ func (e *ViewEntry) keeps(err error, g *compiled.Generation) {
 	}
 }
 
-// encodeAhead encodes the view in every API version that proxies of the entry have used.
+// encodeAhead encodes the view in every API version that proxies of the entry have used,
+// so that no poll waits for that.
 func (e *ViewEntry) encodeAhead(v *compiled.View, ip string) error {
 	if e.usesV1.Load() {
 		if _, err := v.EncodedV1(ip); err != nil {
@@ -175,9 +176,11 @@ func (e *ViewEntry) encodeAhead(v *compiled.View, ip string) error {
 		}
 	}
 	if e.UsesV3.Load() {
-		if _, err := v.EncodedV3(ip); err != nil {
+		answers, err := v.EncodedV3(ip)
+		if err != nil {
 			return err
 		}
+		answers.Spell(ip)
 	}
 	if e.UsesStreams.Load() {
 		if _, err := v.EncodedStreamed(ip); err != nil {

@@ -3,6 +3,7 @@ package xds
 import (
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -91,6 +92,14 @@ func (s *Set) Answer(names []string) Answer {
 	return Answer{Version: s.Version, Compose: func() []byte {
 		return *s.body.Get(func() *[]byte { return body(s.TypeURL, s.Version, s.Sorted) })
 	}}
+}
+
+// Spell makes the JSON of all resources, as far as that was not asked for before.
+func (s *Set) Spell() {
+	for _, r := range s.Sorted {
+		r.sizeJSON()
+		runtime.Gosched() // There may be thousands of resources, and requests wait.
+	}
 }
 
 // Gather answers a poll for some names. find returns nil for a name that does not exist.
