@@ -102,7 +102,9 @@ func moved(instances table[[]*Instance], changes []ServiceChange) table[[]*Insta
 			}
 		}
 		now = append(now, come[ip]...)
-		slices.SortStableFunc(now, func(a, b *Instance) int { return CompareServices(a.Service, b.Service) })
+		if order := func(a, b *Instance) int { return CompareServices(a.Service, b.Service) }; !slices.IsSortedFunc(now, order) {
+			slices.SortStableFunc(now, order)
+		}
 		if len(now) > 0 {
 			d.set(ip, now)
 		} else {
