@@ -2,71 +2,20 @@ package envoy_test
 
 import (
 	"bufio"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// The service that captured requests go to; nothing is there.
-const (
-	serviceIP   = "10.1.0.5"
-	servicePort = 80
-)
-
-// backend is an upstream that tells what it got.
-type backend struct {
-	name     string
-	server   *httptest.Server
-	requests atomic.Int64
-}
-
-func startBackend(t *testing.T, name string) *backend {
-	b := &backend{name: name}
-	b.server = httptest.NewServer(b)
-	t.Cleanup(b.server.Close)
-	return b
-}
-
-// ServeHTTP fails every other request for a flaky path and never answers /stuck.
-func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n := b.requests.Add(1)
-	switch r.URL.Path {
-	case "/stuck":
-		<-r.Context().Done()
-	case "/a-fails":
-		if b.name == "a" {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-	case "/flaky", "/flaky-503", "/flaky-429":
-		if n%2 == 1 {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-	}
-	fmt.Fprintf(w, "%s %s %s %s\n", b.name, r.Host, r.URL, strings.Join(r.Header.Values("X-Added"), "|"))
-}
-
-func (b *backend) cluster() *ir.Cluster {
-	address := b.server.Listener.Addr().(*net.TCPAddr)
-	return &ir.Cluster{
-		Name: b.name, Type: ir.StaticHosts, ConnectTimeout: time.Second,
-		Hosts: []ir.Endpoint{{Host: address.IP.String(), Port: address.Port}},
-	}
-}
-
 // TestBehaviour sends requests through a real Envoy that runs on our spelling.
 func TestBehaviour(t *testing.T) {
-	a, b := startBackend(t, "a"), startBackend(t, "b")
-	e := startEnvoy(t, behaviourConfig(a, b))
+	a, b := envoytest.StartBackend(t, "a"), envoytest.StartBackend(t, "b")
+	e := envoytest.Start(t, behaviourConfig(a, b))
 	for _, tc := range []struct {
 		name, method, url string
 		header            http.Header
@@ -119,8 +68,8 @@ func TestBehaviour(t *testing.T) {
 		{name: "method", method: http.MethodDelete, url: "/h", status: 200, want: "b svc /h "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			a.requests.Store(0)
-			resp, body := e.request(t, tc.method, tc.url, tc.header)
+			a.Requests.Store(0)
+			resp, body := request(t, e, tc.method, tc.url, tc.header)
 			if resp.StatusCode != tc.status || tc.status/100 != 3 && !strings.Contains(body, tc.want) {
 				t.Errorf("got %d %q, want %d %q", resp.StatusCode, body, tc.status, tc.want)
 			}
@@ -130,7 +79,7 @@ func TestBehaviour(t *testing.T) {
 		})
 	}
 	t.Run("cors", func(t *testing.T) {
-		resp, _ := e.request(t, http.MethodOptions, "/cors", http.Header{
+		resp, _ := request(t, e, http.MethodOptions, "/cors", http.Header{
 			"Origin": {"http://a.example"}, "Access-Control-Request-Method": {"PUT"},
 		})
 		if got := resp.Header.Get("Access-Control-Allow-Origin"); got != "http://a.example" {
@@ -142,42 +91,42 @@ func TestBehaviour(t *testing.T) {
 	})
 	t.Run("cors of other origins", func(t *testing.T) {
 		for origin, allowed := range map[string]bool{"http://a.b": true, "https://b.example": true, "https://b.example.c": false, "http://b.example": false} {
-			before := a.requests.Load()
-			resp, _ := e.request(t, http.MethodOptions, "/cors-kept", http.Header{"Origin": {origin}, "Access-Control-Request-Method": {"PUT"}})
+			before := a.Requests.Load()
+			resp, _ := request(t, e, http.MethodOptions, "/cors-kept", http.Header{"Origin": {origin}, "Access-Control-Request-Method": {"PUT"}})
 			if got := resp.Header.Get("Access-Control-Allow-Origin"); (got == origin) != allowed || got != "" && got != origin {
 				t.Errorf("%s: allowed origin %q", origin, got)
 			}
-			if a.requests.Load() != before {
+			if a.Requests.Load() != before {
 				t.Errorf("%s: the preflight went to the service", origin)
 			}
 		}
 	})
 	t.Run("abort of gRPC", func(t *testing.T) {
-		resp, _ := e.request(t, http.MethodPost, "/abort-grpc", http.Header{"Content-Type": {"application/grpc"}})
+		resp, _ := request(t, e, http.MethodPost, "/abort-grpc", http.Header{"Content-Type": {"application/grpc"}})
 		if got := resp.Header.Get("Grpc-Status"); resp.StatusCode != http.StatusOK || got != "14" {
 			t.Errorf("got %d with status %q of gRPC, want 200 with 14", resp.StatusCode, got)
 		}
 	})
 	t.Run("retry at another host", func(t *testing.T) {
 		for range 20 {
-			if resp, body := e.request(t, "", "/a-fails", nil); resp.StatusCode != http.StatusOK || !strings.HasPrefix(body, "b ") {
+			if resp, body := request(t, e, "", "/a-fails", nil); resp.StatusCode != http.StatusOK || !strings.HasPrefix(body, "b ") {
 				t.Fatalf("got %d %q, want an answer of b", resp.StatusCode, body)
 			}
 		}
 	})
 	t.Run("names", func(t *testing.T) {
-		if resp, _ := e.request(t, "", "/named", nil); resp.Header.Get("X-Route") != "the.route" {
+		if resp, _ := request(t, e, "", "/named", nil); resp.Header.Get("X-Route") != "the.route" {
 			t.Errorf("the route is called %q, want the.route", resp.Header.Get("X-Route"))
 		}
-		if stats := e.adminText("/stats?filter=route.precious"); !strings.Contains(stats, "route.precious.upstream_rq_total: 1") {
+		if stats := e.AdminText("/stats?filter=route.precious"); !strings.Contains(stats, "route.precious.upstream_rq_total: 1") {
 			t.Errorf("statistics of the route:\n%s", stats)
 		}
 	})
 	t.Run("mirror", func(t *testing.T) {
-		before := b.requests.Load()
-		e.request(t, "", "/mirror", nil)
+		before := b.Requests.Load()
+		request(t, e, "", "/mirror", nil)
 		deadline := time.Now().Add(30 * time.Second)
-		for b.requests.Load() == before {
+		for b.Requests.Load() == before {
 			if time.Now().After(deadline) {
 				t.Fatal("the mirror got no copy")
 			}
@@ -185,7 +134,7 @@ func TestBehaviour(t *testing.T) {
 		}
 	})
 	t.Run("forward proxy", func(t *testing.T) {
-		answer := exchange(t, e.dial("http_127.0.0.1_15002"), "GET http://svc/abs HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n")
+		answer := envoytest.Exchange(t, e.Dial("http_127.0.0.1_15002"), "GET http://svc/abs HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n")
 		if !strings.Contains(answer, "a svc /abs ") {
 			t.Errorf("got %q", answer)
 		}
@@ -193,7 +142,7 @@ func TestBehaviour(t *testing.T) {
 	t.Run("tcp", func(t *testing.T) {
 		get := "GET /tcp HTTP/1.1\r\nHost: raw\r\nConnection: close\r\n\r\n"
 		for ip, want := range map[string]string{"10.2.0.1": "a raw /tcp", "10.2.9.9": "b raw /tcp", "10.3.0.1": "", "192.0.2.1": ""} {
-			answer := exchange(t, e.captured(ip, 9000), get)
+			answer := envoytest.Exchange(t, e.Captured(ip, 9000), get)
 			if want == "" && answer != "" || !strings.Contains(answer, want) {
 				t.Errorf("%s: got %q, want %q", ip, answer, want)
 			}
@@ -201,7 +150,7 @@ func TestBehaviour(t *testing.T) {
 	})
 }
 
-func behaviourConfig(a, b *backend) *ir.Config {
+func behaviourConfig(a, b *envoytest.Backend) *ir.Config {
 	path := func(p string, r ir.Route) *ir.Route {
 		r.Match.Path = p
 		return &r
@@ -262,29 +211,29 @@ func behaviourConfig(a, b *backend) *ir.Config {
 			r.Clusters = all("a")
 		}
 	}
-	pair := a.cluster()
-	pair.Name, pair.LoadBalancer, pair.Hosts = "pair", ir.Random, append(pair.Hosts, b.cluster().Hosts...)
+	pair := a.Cluster()
+	pair.Name, pair.LoadBalancer, pair.Hosts = "pair", ir.Random, append(pair.Hosts, b.Cluster().Hosts...)
 	inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{Name: "svc", Domains: []string{"svc"}, Routes: routes}}}
 	return config(nil, []*ir.Listener{
 		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
-		{IP: "0.0.0.0", Port: servicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
+		{IP: "0.0.0.0", Port: envoytest.ServicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
 		{IP: "127.0.0.1", Port: 15002, Bind: true, HTTP: &ir.HTTPListener{Inline: inline, ForwardProxy: true}},
 		{IP: "0.0.0.0", Port: 9000, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{
 			{Destinations: []string{"10.2.0.0/24"}, Clusters: ir.Whole("a")},
 			{Destinations: []string{"10.2.0.1/32", "10.2.0.0/16"}, Clusters: ir.Whole("b")},
 		}}},
-	}, a.cluster(), b.cluster(), pair)
+	}, a.Cluster(), b.Cluster(), pair)
 }
 
 // request goes to the service as captured traffic does.
-func (e *liveEnvoy) request(t *testing.T, method, url string, header http.Header) (*http.Response, string) {
+func request(t *testing.T, e *envoytest.Envoy, method, url string, header http.Header) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Host, req.Header, req.Close = "svc", header.Clone(), true
-	conn := e.captured(serviceIP, servicePort)
+	conn := e.Captured(envoytest.ServiceIP, envoytest.ServicePort)
 	defer conn.Close()
 	if err := req.Write(conn); err != nil {
 		t.Fatal(err)

@@ -5,12 +5,10 @@ import (
 	"testing"
 	"time"
 
-	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	"google.golang.org/grpc/xds"
-	"google.golang.org/protobuf/encoding/protojson"
-	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/golden"
 	"github.com/pilot-api/pilot-api/internal/v1schema"
 )
@@ -97,24 +95,10 @@ func TestBootstrap(t *testing.T) {
 			if _, err := xds.NewXDSResolverWithConfigForTesting(text); err != nil {
 				t.Errorf("%s: %v", tc.name, err)
 			}
-		} else if err := validateDeeply(parseBootstrap(t, text)); err != nil {
+		} else if err := validateDeeply(envoytest.ParseBootstrap(t, text)); err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
-}
-
-// parseBootstrap refuses unknown fields.
-func parseBootstrap(t *testing.T, text []byte) *bootstrapv3.Bootstrap {
-	t.Helper()
-	text, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &bootstrapv3.Bootstrap{}
-	if err := protojson.Unmarshal(text, b); err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
 
 func TestBootstrapComplains(t *testing.T) {

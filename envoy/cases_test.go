@@ -9,9 +9,6 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// proxyIP is where open addresses of the cases end up.
-const proxyIP = "10.0.0.7"
-
 // aCase is a piece of IR whose spellings are in testdata/<name>.txtar.
 type aCase struct {
 	name   string

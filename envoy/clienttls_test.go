@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -103,7 +103,7 @@ func TestTLSToEndpoints(t *testing.T) {
 			if host == "" {
 				host = tc.host
 			}
-			answer := exchange(t, e.captured("192.0.2.1", 80), "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
+			answer := envoytest.Exchange(t, e.Captured("192.0.2.1", 80), "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
 			if !strings.Contains(answer, tc.want) {
 				t.Errorf("%s: %q, want %q", tc.tls, answer, tc.want)
 			}
@@ -171,5 +171,5 @@ func tellingTLS(t *testing.T, authority *selfsigned.Authority, dir, host string)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	return server.Listener.Addr().(*net.TCPAddr).Port
+	return envoytest.Port(server)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -13,7 +14,7 @@ import (
 // startCompiled runs an Envoy on what a node is told of objects. Route tables
 // are in their listeners, and endpoints in their clusters, as there is nobody to
 // ask.
-func startCompiled(t *testing.T, settings *mesh.Settings, node, text string) *liveEnvoy {
+func startCompiled(t *testing.T, settings *mesh.Settings, node, text string) *envoytest.Envoy {
 	t.Helper()
 	var objs []*schema.Object
 	for _, doc := range schema.Split([]byte(text), "objects.yaml") {
@@ -29,7 +30,7 @@ func startCompiled(t *testing.T, settings *mesh.Settings, node, text string) *li
 	}
 	snapshot := mesh.NewSnapshot(1, settings, objs)
 	compiled, _ := compile.Proxy(snapshot, snapshot.View(who))
-	return startEnvoy(t, inOnePiece(snapshot, compiled))
+	return envoytest.Start(t, inOnePiece(snapshot, compiled))
 }
 
 // inlined is a listener with its table; nil for none.

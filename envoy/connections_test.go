@@ -11,11 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// twoProtocols answers what version of HTTP it is called in.
-func twoProtocols(t *testing.T) *backend {
+// twoProtocols returns the hosts of a backend that speaks HTTP/1.1 and HTTP/2. It answers
+// with the version of the request and the address that the connection came from.
+func twoProtocols(t *testing.T) []ir.Endpoint {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s from %s", r.Proto, r.RemoteAddr)
 	}))
@@ -24,16 +26,16 @@ func twoProtocols(t *testing.T) *backend {
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
 	server.Start()
 	t.Cleanup(server.Close)
-	return &backend{server: server}
+	return envoytest.Cluster("", server.Listener.Addr()).Hosts
 }
 
 // TestConnections: connections to the endpoints are held as the cluster says.
 func TestConnections(t *testing.T) {
 	const short = 100 * time.Millisecond
 	soon := short
-	upstream := twoProtocols(t)
+	hosts := twoProtocols(t)
 	cluster := func(name string, of ir.Cluster) *ir.Cluster {
-		of.Name, of.Type, of.Hosts = name, ir.StaticHosts, upstream.cluster().Hosts
+		of.Name, of.Type, of.Hosts = name, ir.StaticHosts, hosts
 		return &of
 	}
 	streamed := func(s ir.Stream) *ir.TCPListener {
@@ -44,9 +46,9 @@ func TestConnections(t *testing.T) {
 		routes = append(routes, &ir.Route{Match: ir.Match{Path: "/" + name}, Clusters: all(name)})
 	}
 	inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{Name: "svc", Domains: []string{"svc"}, Routes: routes}}}
-	e := startEnvoy(t, config(nil, []*ir.Listener{
+	e := envoytest.Start(t, config(nil, []*ir.Listener{
 		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
-		{IP: "0.0.0.0", Port: servicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
+		{IP: "0.0.0.0", Port: envoytest.ServicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
 		{IP: "0.0.0.0", Port: 9000, TCP: streamed(ir.Stream{})},
 		{IP: "0.0.0.0", Port: 9001, TCP: streamed(ir.Stream{IdleTimeout: &soon})},
 		{IP: "0.0.0.0", Port: 9002, TCP: streamed(ir.Stream{MaxDuration: short})},
@@ -57,16 +59,16 @@ func TestConnections(t *testing.T) {
 		cluster("once", ir.Cluster{MaxRequestsPerConnection: 1}),
 	))
 	for path, want := range map[string]string{"/plain": "HTTP/1.1", "/h2": "HTTP/2.0", "/same": "HTTP/1.1"} {
-		one, other := e.calls(t, path), e.calls(t, path)
+		one, other := calls(t, e, path), calls(t, e, path)
 		if !strings.HasPrefix(one, want+" ") || one != other {
 			t.Errorf("%s: called as %q and %q, want %s over one connection", path, one, other, want)
 		}
 	}
-	if one, other := e.calls(t, "/once"), e.calls(t, "/once"); one == other {
+	if one, other := calls(t, e, "/once"), calls(t, e, "/once"); one == other {
 		t.Errorf("two requests came over one connection %q, want one each", one)
 	}
 	for port, closes := range map[int]bool{9000: false, 9001: true, 9002: true} {
-		conn := e.captured(serviceIP, port)
+		conn := e.Captured(envoytest.ServiceIP, port)
 		limit := time.Second
 		if closes {
 			limit = 30 * time.Second
@@ -77,9 +79,9 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-func (e *liveEnvoy) calls(t *testing.T, path string) string {
+func calls(t *testing.T, e *envoytest.Envoy, path string) string {
 	t.Helper()
-	_, body := e.request(t, http.MethodGet, path, nil)
+	_, body := request(t, e, http.MethodGet, path, nil)
 	return body
 }
 

@@ -2,24 +2,21 @@ package envoy_test
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// portOf is where a backend listens, at 127.0.0.1.
-func portOf(b *backend) int { return b.server.Listener.Addr().(*net.TCPAddr).Port }
-
 // TestDefaults: without a rule no limit is in the way, and what did not reach one
 // endpoint is tried at another.
 func TestDefaults(t *testing.T) {
-	there := startBackend(t, "there")
+	there := envoytest.StartBackend(t, "there")
 	e := startCompiled(t, mesh.DefaultSettings(), callerNode, fmt.Sprintf(`
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
@@ -30,14 +27,14 @@ spec:
   resolution: STATIC
   ports: [{number: 80, name: http, protocol: HTTP, targetPort: %d}]
   endpoints: [{address: 127.0.0.1}, {address: 127.0.0.2}]
-`, portOf(there)))
-	gone := fmt.Sprintf("out.svc.default.svc.cluster.local|http::127.0.0.2:%d::cx_connect_fail::", portOf(there))
+`, there.Port()))
+	gone := fmt.Sprintf("out.svc.default.svc.cluster.local|http::127.0.0.2:%d::cx_connect_fail::", there.Port())
 	clusters, called := "", false
 	for range 64 { // Any of them may go there at first.
-		if status, body := e.statusOf(t, serviceIP, 80, "svc.default.svc.cluster.local", "/"); status != 200 {
+		if status, body := e.Status(t, envoytest.ServiceIP, 80, "svc.default.svc.cluster.local", "/"); status != 200 {
 			t.Errorf("%d %q", status, body)
 		}
-		clusters = e.adminText("/clusters")
+		clusters = e.AdminText("/clusters")
 		if called = strings.Contains(clusters, gone) && !strings.Contains(clusters, gone+"0\n"); called {
 			break
 		}
@@ -60,7 +57,7 @@ func TestPassthroughIsNotAsked(t *testing.T) {
 		TCP: &struct{}{}, Interval: metav1.Duration{Duration: time.Second}, Timeout: metav1.Duration{Duration: time.Second},
 		UnhealthyThreshold: 1, HealthyThreshold: 1,
 	}
-	there := startBackend(t, "there")
+	there := envoytest.StartBackend(t, "there")
 	e := startCompiled(t, settings, callerNode, fmt.Sprintf(`
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
@@ -78,8 +75,8 @@ metadata: {name: svc}
 spec:
   host: svc
   trafficPolicy: {loadBalancer: {simple: PASSTHROUGH}}
-`, portOf(there)))
-	if status, body := e.statusOf(t, "127.0.0.1", portOf(there), "svc.default.svc.cluster.local", "/"); status != 200 || !strings.HasPrefix(body, "there ") {
+`, there.Port()))
+	if status, body := e.Status(t, "127.0.0.1", there.Port(), "svc.default.svc.cluster.local", "/"); status != 200 || !strings.HasPrefix(body, "there ") {
 		t.Errorf("%d %q", status, body)
 	}
 }

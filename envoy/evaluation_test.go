@@ -1,19 +1,17 @@
 package envoy_test
 
 import (
-	"bufio"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/evaluator"
 	"github.com/pilot-api/pilot-api/internal/meshgen"
 	"github.com/pilot-api/pilot-api/internal/outside"
@@ -29,19 +27,19 @@ func TestEvaluatorIsRight(t *testing.T) {
 	asked := 0
 	for seed := range 12 {
 		cfg := drawnConfig(t, seed)
-		told := encodedV3(cfg)
-		proxy, err := evaluator.ReadV3(evaluator.V3Resources{Clusters: told.clusters, Listeners: told.listeners})
+		told := envoytest.Encode(cfg)
+		proxy, err := evaluator.ReadV3(evaluator.V3Resources{Clusters: told.Clusters, Listeners: told.Listeners})
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := startEnvoy(t, cfg)
-		for _, r := range meshgen.Requests(cfg, proxyIP) {
+		e := envoytest.Start(t, cfg)
+		for _, r := range meshgen.Requests(cfg, envoytest.ProxyIP) {
 			want := proxy.Evaluate(r)
 			if !r.Captured || !askable(r) || !certain(want) || opened(cfg, r) {
 				continue
 			}
 			asked++
-			if d := disagreement(want, e.ask(r)); d != "" {
+			if d := disagreement(want, ask(t, e, r)); d != "" {
 				t.Errorf("seed %d, %+v:\n%s", seed, r, d)
 			}
 		}
@@ -54,7 +52,7 @@ func TestEvaluatorIsRight(t *testing.T) {
 // drawnConfig is that of a sidecar in a drawn mesh.
 func drawnConfig(t *testing.T, seed int) *ir.Config {
 	t.Helper()
-	node, err := mesh.ParseProxy("sidecar~" + proxyIP + "~x~default.svc.cluster.local")
+	node, err := mesh.ParseProxy("sidecar~" + envoytest.ProxyIP + "~x~default.svc.cluster.local")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +68,7 @@ func selfContained(t *testing.T, cfg *ir.Config) *ir.Config {
 	out := *cfg
 	out.Clusters = nil
 	for _, c := range cfg.Clusters {
-		out.Clusters = append(out.Clusters, startBackend(t, c.Name).cluster())
+		out.Clusters = append(out.Clusters, envoytest.StartBackend(t, c.Name).Cluster())
 	}
 	tables := map[string]*ir.RouteTable{}
 	for _, table := range cfg.RouteTables {
@@ -107,7 +105,7 @@ func opened(cfg *ir.Config, r evaluator.Request) bool {
 	return slices.ContainsFunc(cfg.Listeners, func(l *ir.Listener) bool {
 		ip := l.IP
 		if ip == "" {
-			ip = proxyIP
+			ip = envoytest.ProxyIP
 		}
 		return l.Bind && l.Port == int(r.Destination.Port()) && (ip == "0.0.0.0" || ip == r.Destination.Addr().String())
 	})
@@ -138,30 +136,15 @@ type answer struct {
 	words    []string // name, host, path, added headers
 }
 
-// ask reads one answer and no more: Envoy takes its time to close after one of
-// its own.
-func (e *liveEnvoy) ask(r evaluator.Request) answer {
-	e.t.Helper()
+// ask sends the request over a captured connection.
+func ask(t *testing.T, e *envoytest.Envoy, r evaluator.Request) answer {
+	t.Helper()
 	head := r.Method + " " + r.Path + " HTTP/1.1\r\nHost: " + r.Host + "\r\nContent-Length: 0\r\n"
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
 		head += name + ": " + r.Headers[name] + "\r\n"
 	}
-	conn := e.captured(r.Destination.Addr().String(), int(r.Destination.Port()))
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		e.t.Fatal(err)
-	}
-	// What is not taken is closed, before or after the write.
-	_, _ = io.WriteString(conn, head+"\r\n")
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		return answer{}
-	}
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	return answer{resp.StatusCode, resp.Header.Get("Location"), strings.Split(string(body), " ")}
+	got := envoytest.Ask(t, e.Captured(r.Destination.Addr().String(), int(r.Destination.Port())), head+"\r\n")
+	return answer{got.Status, got.Header.Get("Location"), strings.Split(got.Body, " ")}
 }
 
 // disagreement is "" when the answer is one that the outcome allows.

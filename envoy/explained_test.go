@@ -1,32 +1,22 @@
 package envoy_test
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// asWritten answers with the path that it was asked for, to the letter.
+// asWritten returns a cluster whose endpoint answers with the path that the request has, to
+// the letter.
 func asWritten(t *testing.T) *ir.Cluster {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, r.RequestURI)
-	}))
-	t.Cleanup(server.Close)
-	address := server.Listener.Addr().(*net.TCPAddr)
-	return &ir.Cluster{
-		Name: "as-written", Type: ir.StaticHosts, ConnectTimeout: 30 * time.Second,
-		Hosts: []ir.Endpoint{{Host: address.IP.String(), Port: address.Port}},
-	}
+	server := envoytest.Serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RequestURI) })
+	return envoytest.Cluster("as-written", server.Listener.Addr())
 }
 
 // edge is a proxy with one open port and these routes.
@@ -39,47 +29,22 @@ func edge(cluster *ir.Cluster, routes ...*ir.Route) *ir.Config {
 	}
 }
 
-// answerTo asks the open port with the very head.
-func (e *liveEnvoy) answerTo(head string) (status int, body string) {
-	e.t.Helper()
-	var listener string
-	for listener = range e.ports {
-	}
-	conn := e.dial(listener)
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		e.t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, head+"\r\n\r\n"); err != nil {
-		e.t.Fatal(err)
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		e.t.Fatalf("%q: %v", head, err)
-	}
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
-}
-
 // TestExplainedPaths: what routes and clusters get to see of a path is what is said.
 func TestExplainedPaths(t *testing.T) {
 	to := asWritten(t)
 	cfg := edge(to, &ir.Route{Clusters: []ir.WeightedCluster{{Name: to.Name, Weight: 1}}})
-	e, p := startEnvoy(t, cfg), explain.Proxy{Config: cfg, IP: "127.0.0.1"}
+	e, p := envoytest.Start(t, cfg), explain.Proxy{Config: cfg, IP: "127.0.0.1"}
 	for _, path := range paths() {
 		said := p.Explain(explain.Request{Method: "GET", Scheme: "http", Host: "h", Path: path, Way: explain.Direct, Port: 80, Address: "127.0.0.1"})
 		want := "400 "
 		if said.Forward != nil {
 			want = "200 " + said.Forward.Path
 		}
-		status, body := e.answerTo("GET " + path + " HTTP/1.1\r\nHost: h")
-		if status != http.StatusOK {
-			body = ""
+		answer := envoytest.Ask(t, e.DialPort(80), "GET "+path+" HTTP/1.1\r\nHost: h\r\n\r\n")
+		if answer.Status != http.StatusOK {
+			answer.Body = ""
 		}
-		if got := fmt.Sprint(status, " ", body); got != want {
+		if got := fmt.Sprint(answer.Status, " ", answer.Body); got != want {
 			t.Errorf("%q: got %s, said was %s", path, got, want)
 		}
 	}
@@ -127,7 +92,7 @@ func TestExplainedHeaders(t *testing.T) {
 		}
 	}
 	cfg := edge(to, routes...)
-	e, p := startEnvoy(t, cfg), explain.Proxy{Config: cfg, IP: "127.0.0.1"}
+	e, p := envoytest.Start(t, cfg), explain.Proxy{Config: cfg, IP: "127.0.0.1"}
 	for _, headers := range [][]string{nil, {"x: a"}, {"x: a", "X: b"}, {"x: b", "x: a"}, {"x: a", "y: c", "x: b", "x:"}} {
 		for i, route := range routes {
 			parsed, err := explain.ParseHeaders(headers)
@@ -139,7 +104,8 @@ func TestExplainedHeaders(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Way, r.Address = explain.Direct, "127.0.0.1"
-			status, _ := e.answerTo(strings.Join(append([]string{fmt.Sprintf("GET /%d HTTP/1.1", i), "Host: h"}, headers...), "\r\n"))
+			head := append([]string{fmt.Sprintf("GET /%d HTTP/1.1", i), "Host: h"}, headers...)
+			status := envoytest.Ask(t, e.DialPort(80), strings.Join(head, "\r\n")+"\r\n\r\n").Status
 			if said := p.Explain(r).Answer.Status; said != status {
 				t.Errorf("%q, %+v: got %d, said was %d", headers, route.Match.Headers, status, said)
 			}

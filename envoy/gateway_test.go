@@ -8,6 +8,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/ir"
@@ -74,7 +75,7 @@ func TestMutualGatewayDemandsACertificate(t *testing.T) {
 		CAFile: filepath.Join(dir, "client.crt"),
 	}
 	cfg, _ := routerConfig(t, front, mutualGateway)
-	e := startEnvoy(t, selfContained(t, cfg))
+	e := envoytest.Start(t, selfContained(t, cfg))
 	for _, test := range []struct {
 		listener, name, host, client, want string
 	}{
@@ -94,7 +95,7 @@ func TestMutualGatewayDemandsACertificate(t *testing.T) {
 		{"http_0.0.0.0_9443", "other.example", "open.example", "none", ""},
 		{"http_0.0.0.0_9443", "", "open.example", "none", ""},
 	} {
-		conn := tls.Client(e.dial(test.listener), &tls.Config{
+		conn := tls.Client(e.Dial(test.listener), &tls.Config{
 			ServerName:         test.name,
 			InsecureSkipVerify: true, // The test is about the other direction.
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -102,7 +103,7 @@ func TestMutualGatewayDemandsACertificate(t *testing.T) {
 				return &pair, nil
 			},
 		})
-		answer := exchange(t, conn, "GET / HTTP/1.1\r\nHost: "+test.host+"\r\nConnection: close\r\n\r\n")
+		answer := envoytest.Exchange(t, conn, "GET / HTTP/1.1\r\nHost: "+test.host+"\r\nConnection: close\r\n\r\n")
 		if test.want == "" && answer != "" || !strings.Contains(answer, test.want) {
 			t.Errorf("%+v: %q", test, answer)
 		}
@@ -135,7 +136,7 @@ func routerConfig(t *testing.T, front mesh.Certificate, text string) (*ir.Config
 	t.Helper()
 	settings := mesh.DefaultSettings()
 	settings.IngressCertificates = map[string]mesh.Certificate{"front": front}
-	return compiledFor(t, settings, "router~"+proxyIP+"~edge~default.svc.cluster.local", text)
+	return compiledFor(t, settings, "router~"+envoytest.ProxyIP+"~edge~default.svc.cluster.local", text)
 }
 
 // compiledFor is what a node is to do, by the objects of a text.

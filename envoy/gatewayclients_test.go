@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -58,16 +59,16 @@ func TestClientsOfAGateway(t *testing.T) {
 	front.CAFile, front.CRLFile = file("authority.crt"), file("authority.crl")
 	settings.IngressCertificates["front"] = front
 
-	cfg, _ := compiledFor(t, settings, "router~"+proxyIP+"~edge~default.svc.cluster.local", gatewayFor(clients["other"], dir))
-	e := startEnvoy(t, selfContained(t, cfg))
+	cfg, _ := compiledFor(t, settings, "router~"+envoytest.ProxyIP+"~edge~default.svc.cluster.local", gatewayFor(clients["other"], dir))
+	e := envoytest.Start(t, selfContained(t, cfg))
 	for i, server := range gatewayServers {
 		for name, client := range clients {
-			conn := tls.Client(e.dial(fmt.Sprintf("http_0.0.0.0_%d", 8400+i)), &tls.Config{
+			conn := tls.Client(e.Dial(fmt.Sprintf("http_0.0.0.0_%d", 8400+i)), &tls.Config{
 				ServerName: "web.example", InsecureSkipVerify: true, // The test is about the other direction.
 				MaxVersion:           tls.VersionTLS12,
 				GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &client, nil },
 			})
-			answer := exchange(t, conn, "GET / HTTP/1.1\r\nHost: web.example\r\nConnection: close\r\n\r\n")
+			answer := envoytest.Exchange(t, conn, "GET / HTTP/1.1\r\nHost: web.example\r\nConnection: close\r\n\r\n")
 			if let := strings.Contains(" "+strings.Join(server.lets, " ")+" ", " "+name+" "); let != strings.Contains(answer, "200 OK") || !let && answer != "" {
 				t.Errorf("%s: let in is to be %v for %s, found %q", server.tls, let, name, answer)
 			}
@@ -79,7 +80,7 @@ func TestClientsOfAGateway(t *testing.T) {
 		}
 		for _, name := range []string{"front", "side"} {
 			client := clients["client"]
-			conn := tls.Client(e.dial(fmt.Sprintf("http_0.0.0.0_%d", 8400+i)), &tls.Config{
+			conn := tls.Client(e.Dial(fmt.Sprintf("http_0.0.0.0_%d", 8400+i)), &tls.Config{
 				ServerName: name, InsecureSkipVerify: true, Certificates: []tls.Certificate{client},
 			})
 			if err := conn.Handshake(); err != nil {

@@ -2,12 +2,12 @@ package envoy_test
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -16,8 +16,7 @@ import (
 func TestHash(t *testing.T) {
 	var hosts []ir.Endpoint
 	for i := range 4 {
-		address := startBackend(t, fmt.Sprintf("b%d", i)).server.Listener.Addr().(*net.TCPAddr)
-		hosts = append(hosts, ir.Endpoint{Host: address.IP.String(), Port: address.Port})
+		hosts = append(hosts, envoytest.StartBackend(t, fmt.Sprintf("b%d", i)).Cluster().Hosts...)
 	}
 	session := time.Duration(0)
 	cookie := &ir.Cookie{Name: "user", Path: "/", TTL: &session, Attributes: []ir.Header{{Name: "SameSite", Value: "Strict"}}}
@@ -40,9 +39,9 @@ func TestHash(t *testing.T) {
 	})
 	routes = append(routes, &ir.Route{Match: ir.Match{Path: "/warm"}, Clusters: all("warm")})
 	inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{Name: "svc", Domains: []string{"svc"}, Routes: routes}}}
-	e := startEnvoy(t, config(nil, []*ir.Listener{
+	e := envoytest.Start(t, config(nil, []*ir.Listener{
 		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
-		{IP: "0.0.0.0", Port: servicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
+		{IP: "0.0.0.0", Port: envoytest.ServicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
 		{IP: "0.0.0.0", Port: 9000, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole("source"), HashSource: true}}}},
 	}, clusters...))
 
@@ -52,7 +51,7 @@ func TestHash(t *testing.T) {
 		for user := range users {
 			answered := map[string]bool{}
 			for range times {
-				resp, body := e.request(t, http.MethodGet, fmt.Sprintf("/%s?user=%d", name, user), http.Header{
+				resp, body := request(t, e, http.MethodGet, fmt.Sprintf("/%s?user=%d", name, user), http.Header{
 					"X-User": {fmt.Sprint(user)}, "Cookie": {fmt.Sprintf("user=%d", user)},
 				})
 				if resp.Header.Get("Set-Cookie") != "" {
@@ -69,21 +68,21 @@ func TestHash(t *testing.T) {
 			t.Errorf("%s: all users met %v", name, met)
 		}
 	}
-	if resp, _ := e.request(t, http.MethodGet, "/cookie", nil); !strings.Contains(resp.Header.Get("Set-Cookie"), "SameSite=Strict") {
+	if resp, _ := request(t, e, http.MethodGet, "/cookie", nil); !strings.Contains(resp.Header.Get("Set-Cookie"), "SameSite=Strict") {
 		t.Errorf("a caller without a cookie is given %q", resp.Header.Get("Set-Cookie"))
 	}
 	from := map[string]bool{}
 	for range users {
-		_, body := e.request(t, http.MethodGet, "/source", nil)
+		_, body := request(t, e, http.MethodGet, "/source", nil)
 		from["http "+strings.Fields(body)[0]] = true
-		answer := exchange(t, e.captured(serviceIP, 9000), "GET / HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n")
+		answer := envoytest.Exchange(t, e.Captured(envoytest.ServiceIP, 9000), "GET / HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n")
 		_, body, _ = strings.Cut(answer, "\r\n\r\n")
 		from["tcp "+strings.Fields(body)[0]] = true
 	}
 	if len(from) != 2 {
 		t.Errorf("one caller met %v, want one for HTTP and one for TCP", from)
 	}
-	if _, body := e.request(t, http.MethodGet, "/warm", nil); !strings.HasPrefix(body, "b") {
+	if _, body := request(t, e, http.MethodGet, "/warm", nil); !strings.HasPrefix(body, "b") {
 		t.Errorf("a cluster that warms up answers %q", body)
 	}
 }

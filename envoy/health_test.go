@@ -1,12 +1,12 @@
 package envoy_test
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -17,31 +17,31 @@ func TestHealthCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			check.Interval, check.Timeout, check.Unhealthy, check.Healthy = 50*time.Millisecond, 10*time.Second, 2, 1
-			stays, dies := startBackend(t, "stays"), startBackend(t, "dies")
+			stays, dies := envoytest.StartBackend(t, "stays"), envoytest.StartBackend(t, "dies")
 			cluster := &ir.Cluster{
 				Name: "both", Type: ir.StaticHosts, HealthCheck: &check,
-				Hosts: append(stays.cluster().Hosts, dies.cluster().Hosts...),
+				Hosts: append(stays.Cluster().Hosts, dies.Cluster().Hosts...),
 			}
 			inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{
 				Name: "svc", Domains: []string{"svc"}, Routes: []*ir.Route{{Clusters: all("both")}},
 			}}}
-			e := startEnvoy(t, config(nil, []*ir.Listener{
+			e := envoytest.Start(t, config(nil, []*ir.Listener{
 				{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
-				{IP: "0.0.0.0", Port: servicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
+				{IP: "0.0.0.0", Port: envoytest.ServicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
 			}, cluster))
-			e.awaitFailed(t, 0)
+			awaitFailed(t, e, 0)
 			met := map[string]bool{}
 			for range 10 {
-				_, body := e.request(t, http.MethodGet, "/", nil)
+				_, body := request(t, e, http.MethodGet, "/", nil)
 				met[strings.Fields(body)[0]] = true
 			}
 			if len(met) != 2 {
 				t.Fatalf("while both live, %v answer", met)
 			}
-			dies.server.Close()
-			e.awaitFailed(t, 1)
+			dies.Server.Close()
+			awaitFailed(t, e, 1)
 			for range 20 {
-				if resp, body := e.request(t, http.MethodGet, "/", nil); resp.StatusCode != http.StatusOK || !strings.HasPrefix(body, "stays ") {
+				if resp, body := request(t, e, http.MethodGet, "/", nil); resp.StatusCode != http.StatusOK || !strings.HasPrefix(body, "stays ") {
 					t.Errorf("after one left: %d %q", resp.StatusCode, body)
 				}
 			}
@@ -50,20 +50,12 @@ func TestHealthCheck(t *testing.T) {
 }
 
 // awaitFailed polls until so many endpoints are known to be dead.
-func (e *liveEnvoy) awaitFailed(t *testing.T, want int) {
+func awaitFailed(t *testing.T, e *envoytest.Envoy, want int) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		resp, err := http.Get(e.admin + "/clusters")
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Count(string(text), "failed_active_hc") == want {
+		text := e.AdminText("/clusters")
+		if strings.Count(text, "failed_active_hc") == want {
 			return
 		}
 		if time.Now().After(deadline) {

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	v1 "github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -44,7 +45,7 @@ var dialects = map[string]func(testing.TB, *ir.Config) []byte{"v1": encodeV1, "v
 // encodeV1 and encodeV3 are all answers for the config, as bytes.
 func encodeV1(tb testing.TB, cfg *ir.Config) []byte {
 	clusters, _ := v1.Clusters(cfg)
-	listeners, _ := v1.Listeners(cfg, proxyIP)
+	listeners, _ := v1.Listeners(cfg, envoytest.ProxyIP)
 	answers := []any{clusters, listeners}
 	for _, table := range cfg.RouteTables {
 		routes, _ := v1.Routes(table)
@@ -66,14 +67,14 @@ func encodeV3(tb testing.TB, cfg *ir.Config) []byte {
 		}
 		out = text
 	}
-	r := encodedV3(cfg)
-	for _, m := range r.clusters {
+	r := envoytest.Encode(cfg)
+	for _, m := range r.Clusters {
 		add(m)
 	}
-	for _, m := range r.listeners {
+	for _, m := range r.Listeners {
 		add(m)
 	}
-	for _, m := range r.routes {
+	for _, m := range r.Routes {
 		add(m)
 	}
 	return out

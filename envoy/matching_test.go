@@ -10,8 +10,8 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/internal/golden"
 	"github.com/pilot-api/pilot-api/ir"
@@ -65,36 +65,24 @@ func startWays(t *testing.T, objects string) []way {
 		settings := mesh.DefaultSettings()
 		settings.OutboundTrafficPolicy, settings.ProxyHTTPPort = mode, 15002
 		cfg, e := startMatching(t, settings, callerNode, objects)
-		out = append(out, way{string(mode), cfg, e.captured, func(ip string, port int) explain.Request {
+		out = append(out, way{string(mode), cfg, e.Captured, func(ip string, port int) explain.Request {
 			return explain.Request{Way: explain.Captured, Address: ip, Port: port}
 		}})
 		if mode == mesh.AllowAny {
-			out = append(out, way{"proxy port", cfg, func(string, int) net.Conn { return e.dial("http_127.0.0.1_15002") }, func(string, int) explain.Request {
+			out = append(out, way{"proxy port", cfg, func(string, int) net.Conn { return e.Dial("http_127.0.0.1_15002") }, func(string, int) explain.Request {
 				return explain.Request{Way: explain.Asked, Address: "127.0.0.1", Port: 15002}
 			}})
 		}
 	}
-	cfg, e := startMatching(t, mesh.DefaultSettings(), "router~"+proxyIP+"~edge~default.svc.cluster.local", objects)
-	return append(out, way{"gateway", cfg, func(_ string, port int) net.Conn { return e.dial(e.listenerAt(port)) }, func(_ string, port int) explain.Request {
-		return explain.Request{Way: explain.Direct, Address: proxyIP, Port: port}
+	cfg, e := startMatching(t, mesh.DefaultSettings(), "router~"+envoytest.ProxyIP+"~edge~default.svc.cluster.local", objects)
+	return append(out, way{"gateway", cfg, func(_ string, port int) net.Conn { return e.DialPort(port) }, func(_ string, port int) explain.Request {
+		return explain.Request{Way: explain.Direct, Address: envoytest.ProxyIP, Port: port}
 	}})
-}
-
-// listenerAt is the one listener with the port in its name.
-func (e *liveEnvoy) listenerAt(port int) string {
-	e.t.Helper()
-	for name := range e.ports {
-		if strings.HasSuffix(name, fmt.Sprintf("_%d", port)) {
-			return name
-		}
-	}
-	e.t.Fatalf("no listener for port %d among %v", port, e.ports)
-	return ""
 }
 
 // startMatching runs an Envoy whose clusters are the service, which answers with
 // what it was asked for, and the place where unknown hosts go on to.
-func startMatching(t *testing.T, settings *mesh.Settings, node, objects string) (*ir.Config, *liveEnvoy) {
+func startMatching(t *testing.T, settings *mesh.Settings, node, objects string) (*ir.Config, *envoytest.Envoy) {
 	t.Helper()
 	compiled, _ := compiledFor(t, settings, node, objects)
 	cfg := selfContained(t, compiled)
@@ -110,7 +98,7 @@ func startMatching(t *testing.T, settings *mesh.Settings, node, objects string) 
 			cfg.Clusters[i] = echoing(t, c.Name, passesRule)
 		}
 	}
-	return cfg, startEnvoy(t, cfg)
+	return cfg, envoytest.Start(t, cfg)
 }
 
 // echoing is a cluster whose endpoint says what it was asked for, and a word first.
@@ -123,15 +111,7 @@ func echoing(t *testing.T, name, word string) *ir.Cluster {
 	server.Listener = tlsSays{server.Listener, word}
 	server.Start()
 	t.Cleanup(server.Close)
-	return at(name, server.Listener.Addr())
-}
-
-func at(name string, address net.Addr) *ir.Cluster {
-	tcp := address.(*net.TCPAddr)
-	return &ir.Cluster{
-		Name: name, Type: ir.StaticHosts, ConnectTimeout: 30 * time.Second,
-		Hosts: []ir.Endpoint{{Host: tcp.IP.String(), Port: tcp.Port}},
-	}
+	return envoytest.Cluster(name, server.Listener.Addr())
 }
 
 // tlsSays is a listener that answers a word to what is not an HTTP request.
@@ -185,7 +165,7 @@ func namedBackend(t *testing.T, name string) *ir.Cluster {
 			_ = conn.Close()
 		}
 	}()
-	return at(name, listener.Addr())
+	return envoytest.Cluster(name, listener.Addr())
 }
 
 // lines of a file of the page, and which of them are under the mark that they name

@@ -1,7 +1,6 @@
 package envoy_test
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/explain"
 )
 
@@ -87,7 +87,7 @@ func testExplained(t *testing.T, w way, line, path string, got seenAnswer) {
 	}
 	r := w.asked(ruledIP, 80)
 	r.Method, r.Scheme, r.Host, r.Path = http.MethodGet, "http", host, path
-	e := explain.Proxy{Config: w.cfg, IP: proxyIP}.Explain(r)
+	e := explain.Proxy{Config: w.cfg, IP: envoytest.ProxyIP}.Explain(r)
 	switch said := e.Answer; {
 	case said == nil && e.Forward == nil:
 		t.Errorf("%s: %s %s: got %s, explained as %q", w.title, line, path, got, e.Reason)
@@ -127,16 +127,8 @@ func sendHost(t *testing.T, w way, line, path string) seenAnswer {
 
 func overHTTP1(t *testing.T, conn net.Conn, text string) seenAnswer {
 	t.Helper()
-	_, _ = io.WriteString(conn, text)
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		return seenAnswer{}
-	}
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Errorf("%q: %v", text, err)
-	}
-	return seenAnswer{resp.StatusCode, string(body)}
+	got := envoytest.Ask(t, conn, text)
+	return seenAnswer{got.Status, got.Body}
 }
 
 // overHTTP2 sends the fields of a line, such as ":authority: a, host: b".

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/explain"
 )
 
@@ -118,7 +119,7 @@ func testExplainedName(t *testing.T, w way, ip, name, got string) {
 	}
 	r := w.asked(ip, 443)
 	r.Method, r.Scheme, r.Host, r.Path = "GET", "https", name, "/"
-	e := explain.Proxy{Config: w.cfg, IP: proxyIP}.Explain(r)
+	e := explain.Proxy{Config: w.cfg, IP: envoytest.ProxyIP}.Explain(r)
 	said := "closed"
 	if e.Forward != nil {
 		switch cluster := e.Forward.Clusters[0].Name; cluster {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -86,8 +87,8 @@ func TestRequestsStayAtTheServerOfTheirConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, _ := compiledFor(t, mesh.DefaultSettings(), "router~"+proxyIP+"~edge~default.svc.cluster.local", strings.ReplaceAll(nestedGateways, "CERTS", dir))
-	e := startEnvoy(t, selfContained(t, cfg))
+	cfg, _ := compiledFor(t, mesh.DefaultSettings(), "router~"+envoytest.ProxyIP+"~edge~default.svc.cluster.local", strings.ReplaceAll(nestedGateways, "CERTS", dir))
+	e := envoytest.Start(t, selfContained(t, cfg))
 	const misdirected = http.StatusMisdirectedRequest
 	for _, test := range []struct {
 		name  string // sent in TLS
@@ -126,7 +127,7 @@ func TestRequestsStayAtTheServerOfTheirConnection(t *testing.T) {
 			conns := 0
 			transport := &http.Transport{ForceAttemptHTTP2: alpn == "h2", MaxConnsPerHost: 1, DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				conns++
-				conn := tls.Client(e.dial("http_0.0.0.0_443"), &tls.Config{
+				conn := tls.Client(e.Dial("http_0.0.0.0_443"), &tls.Config{
 					ServerName: test.name, InsecureSkipVerify: true, NextProtos: []string{alpn},
 					GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 						if test.name == "secure.example.com" {

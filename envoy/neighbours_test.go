@@ -3,16 +3,15 @@ package envoy_test
 import (
 	"encoding/json"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
@@ -21,7 +20,7 @@ import (
 func TestTwoProxiesOnOneMachine(t *testing.T) {
 	first := startBootstrap(t, "sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local")
 	second := startBootstrap(t, "sidecar~10.0.0.8~web-2.shop~shop.svc.cluster.local")
-	for name, e := range map[string]*liveEnvoy{"web-1": first, "web-2": second} {
+	for name, e := range map[string]*envoytest.Envoy{"web-1": first, "web-2": second} {
 		var info struct {
 			Node struct {
 				ID       string `json:"id"`
@@ -30,14 +29,14 @@ func TestTwoProxiesOnOneMachine(t *testing.T) {
 				} `json:"locality"`
 			} `json:"node"`
 		}
-		if err := json.Unmarshal([]byte(e.adminText("/server_info")), &info); err != nil {
+		if err := json.Unmarshal([]byte(e.AdminText("/server_info")), &info); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(info.Node.ID, name) || info.Node.Locality.Region != "eu" {
 			t.Errorf("at the port of %s: %+v", name, info)
 		}
 	}
-	_, text, err := net.SplitHostPort(strings.TrimPrefix(first.admin, "http://"))
+	_, text, err := net.SplitHostPort(strings.TrimPrefix(first.Admin, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,34 +50,18 @@ func TestTwoProxiesOnOneMachine(t *testing.T) {
 	}
 }
 
-// startBootstrap runs an Envoy that has nobody to ask until the test ends.
-func startBootstrap(t *testing.T, node string) *liveEnvoy {
+// startBootstrap runs an Envoy with our bootstrap, whose server is not there.
+func startBootstrap(t *testing.T, node string) *envoytest.Envoy {
 	t.Helper()
-	adminFile := filepath.Join(t.TempDir(), "admin")
-	cmd := envoyOf(t, bootstrapOf(func(o *envoy.BootstrapOptions) {
+	return envoytest.Run(t, envoyOf(t, bootstrapOf(func(o *envoy.BootstrapOptions) {
 		o.NodeID, o.AdminPort, o.Locality = node, 0, "eu/eu-1"
-	}))
-	cmd.Args = append(cmd.Args, "--admin-address-path", adminFile)
-	runEnvoy(t, cmd)
-	for deadline := time.Now().Add(time.Minute); ; {
-		if address, err := os.ReadFile(adminFile); err == nil && len(address) > 0 {
-			e := &liveEnvoy{t: t, admin: "http://" + string(address)}
-			if resp, err := http.Get(e.admin + "/server_info"); err == nil {
-				resp.Body.Close()
-				return e
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("Envoy has told no admin port after a minute")
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	})), "/server_info")
 }
 
 func envoyOf(t *testing.T, o envoy.BootstrapOptions) *exec.Cmd {
 	t.Helper()
 	program := outside.Tool(t, "envoy")
-	o.Server = "http://127.0.0.1:1" // Nobody is there.
+	o.Server = "http://127.0.0.1:1" // No server is there.
 	text, err := envoy.Bootstrap(o)
 	if err != nil {
 		t.Fatal(err)

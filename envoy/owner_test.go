@@ -3,21 +3,21 @@ package envoy_test
 import (
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // TestWhoOwnsWhat: objects of another namespace that are younger take no request or
 // connection from those of before, by address, block, name or server name.
 func TestWhoOwnsWhat(t *testing.T) {
-	own, taker := startBackend(t, "own"), startBackend(t, "taker")
-	secure := httptest.NewTLSServer(&backend{name: "named"})
+	own, taker := envoytest.StartBackend(t, "own"), envoytest.StartBackend(t, "taker")
+	secure := httptest.NewTLSServer(&envoytest.Backend{Name: "named"})
 	t.Cleanup(secure.Close)
-	precise := httptest.NewTLSServer(&backend{name: "precise"})
+	precise := httptest.NewTLSServer(&envoytest.Backend{Name: "precise"})
 	t.Cleanup(precise.Close)
 	e := startCompiled(t, mesh.DefaultSettings(), callingSidecar, fmt.Sprintf(`
 apiVersion: networking.istio.io/v1
@@ -90,7 +90,7 @@ spec:
   resolution: STATIC
   ports: [{number: 80, name: http, protocol: HTTP}, {number: 3306, name: http-db, protocol: HTTP}]
   endpoints: [{address: 127.0.0.1, ports: {http: %[2]d, http-db: %[2]d}}]
-`, own.port(), taker.port(), secure.Listener.Addr().(*net.TCPAddr).Port, precise.Listener.Addr().(*net.TCPAddr).Port))
+`, own.Port(), taker.Port(), envoytest.Port(secure), envoytest.Port(precise)))
 	get := func(host string) string { return "GET / HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n" }
 	for _, test := range []struct {
 		ip         string
@@ -109,7 +109,7 @@ spec:
 		{"10.60.0.1", 3306, "x", "taker x /"},
 		{"10.50.0.1", 443, "x", "taker x /"},
 	} {
-		if answer := exchange(t, e.captured(test.ip, test.port), get(test.host)); !strings.Contains(answer, test.want) {
+		if answer := envoytest.Exchange(t, e.Captured(test.ip, test.port), get(test.host)); !strings.Contains(answer, test.want) {
 			t.Errorf("%s:%d for %s: want %q, found %q", test.ip, test.port, test.host, test.want, answer)
 		}
 	}
@@ -123,8 +123,8 @@ spec:
 		{"10.70.0.1", "elsewhere.example", "precise"},
 		{"10.99.0.1", "other.wide.example.com", "named"},
 	} {
-		conn := tls.Client(e.captured(test.ip, 443), &tls.Config{ServerName: test.name, InsecureSkipVerify: true})
-		if answer := exchange(t, conn, get("x")); !strings.Contains(answer, test.want+" x /") {
+		conn := tls.Client(e.Captured(test.ip, 443), &tls.Config{ServerName: test.name, InsecureSkipVerify: true})
+		if answer := envoytest.Exchange(t, conn, get("x")); !strings.Contains(answer, test.want+" x /") {
 			t.Errorf("%s for the server name %s: want %s, found %q", test.ip, test.name, test.want, answer)
 		}
 	}

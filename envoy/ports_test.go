@@ -11,6 +11,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -19,17 +20,17 @@ import (
 // connections: the second is told that it is taken.
 func TestPortsAreNotShared(t *testing.T) {
 	cfg := &ir.Config{Listeners: []*ir.Listener{{IP: "127.0.0.1", Port: 15002, Bind: true, HTTP: &ir.HTTPListener{Inline: &ir.RouteTable{Name: "inline"}}}}}
-	first := startEnvoy(t, cfg)
-	second := parseBootstrap(t, standalone(t, encodedV3(cfg)))
-	second.Admin.Address.GetSocketAddress().PortSpecifier = freePort
-	for _, port := range first.ports {
+	first := envoytest.Start(t, cfg)
+	second := envoytest.ParseBootstrap(t, envoytest.Standalone(t, envoytest.Encode(cfg)))
+	second.Admin.Address.GetSocketAddress().PortSpecifier = envoytest.FreePort
+	for _, port := range first.Ports {
 		second.StaticResources.Listeners[0].Address.GetSocketAddress().PortSpecifier = &corev3.SocketAddress_PortValue{PortValue: uint32(port)}
 	}
 	config := filepath.Join(t.TempDir(), "envoy.json")
-	if err := os.WriteFile(config, bootstrapText(t, second), 0o600); err != nil {
+	if err := os.WriteFile(config, envoytest.BootstrapText(t, second), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // For one that runs.
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // An Envoy that starts does not end.
 	defer cancel()
 	out, err := exec.CommandContext(ctx, outside.Tool(t, "envoy"), "-c", config,
 		"--concurrency", "1", "--disable-hot-restart", "-l", "warning").CombinedOutput()

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	v3 "github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/internal/envoylimits/headerformat"
 	"github.com/pilot-api/pilot-api/internal/outside"
@@ -255,23 +256,23 @@ func TestRefusals(t *testing.T) {
 // envoyRefuses is what an Envoy says against a resource; "" when it takes it.
 func envoyRefuses(t *testing.T, program, dir string, m v3.Message) string {
 	t.Helper()
-	var r resources
+	var r envoytest.Resources
 	switch m := m.(type) {
 	case *routev3.Route:
-		r.routes = append(r.routes, &routev3.RouteConfiguration{
+		r.Routes = append(r.Routes, &routev3.RouteConfiguration{
 			Name: "80", ValidateClusters: wrapperspb.Bool(false),
 			VirtualHosts: []*routev3.VirtualHost{{Name: "all", Domains: []string{"*"}, Routes: []*routev3.Route{m}}},
 		})
 	case *routev3.RouteConfiguration:
-		r.routes = append(r.routes, m)
+		r.Routes = append(r.Routes, m)
 	case *clusterv3.Cluster:
-		r.clusters = append(r.clusters, m)
+		r.Clusters = append(r.Clusters, m)
 	case *listenerv3.Listener:
-		r.listeners = append(r.listeners, m)
+		r.Listeners = append(r.Listeners, m)
 	case *endpointv3.ClusterLoadAssignment:
-		r.clusters = append(r.clusters, clusterFromFile(t, m))
+		r.Clusters = append(r.Clusters, clusterFromFile(t, m))
 	}
-	said, err := outside.Validate(t.Context(), program, dir, standalone(t, r))
+	said, err := outside.Validate(t.Context(), program, dir, envoytest.Standalone(t, r))
 	if err != nil || bytes.Contains(said, []byte("rejected")) {
 		return fmt.Sprintf("%v %.2000s", err, said)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/scenario"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
@@ -42,7 +43,7 @@ func TestScenarios(t *testing.T) {
 
 // stage is where a scenario plays.
 type stage struct {
-	*liveEnvoy
+	*envoytest.Envoy
 	backends map[string]*echo
 	asked    sync.Map
 	atEdge   bool
@@ -58,7 +59,7 @@ func play(t *testing.T, s scenario.Scenario) {
 	}
 	node := cmp.Or(s.Proxy, callerNode)
 	st.atEdge = !strings.HasPrefix(node, "sidecar~")
-	st.liveEnvoy = startCompiled(t, settings, node, here(s.Objects))
+	st.Envoy = startCompiled(t, settings, node, here(s.Objects))
 	for _, step := range s.Steps {
 		step.URL = here(step.URL)
 		st.take(t, step)
@@ -189,7 +190,7 @@ func (st *stage) wrong(t *testing.T, want scenario.Pair, times int, answers tall
 func (st *stage) awaitStat(t *testing.T, name string) {
 	t.Helper()
 	above := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + `: [1-9]`)
-	for deadline := time.Now().Add(30 * time.Second); !above.MatchString(st.adminText("/stats")); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !above.MatchString(st.AdminText("/stats")); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s is 0, or there is none", name)
 		}

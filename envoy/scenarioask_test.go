@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/scenario"
 )
 
@@ -166,36 +167,18 @@ func requestText(s scenario.Step, u *url.URL, numbered *strings.Replacer) string
 // connection is a captured one, or one to an open port at the edge.
 func (st *stage) connection(t *testing.T, s scenario.Step, u *url.URL, numbered *strings.Replacer) net.Conn {
 	t.Helper()
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	port, err := strconv.Atoi(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
+	if err != nil {
+		t.Fatalf("%s: %v", s.Line, err)
 	}
 	var conn net.Conn
 	if st.atEdge {
-		conn = st.opened(t, port)
+		conn = st.DialPort(port)
 	} else {
-		conn = st.redirected(cmp.Or(s.To, serviceIP), port, numbered.Replace(cmp.Or(s.From, "127.0.0.1")))
+		conn = st.CapturedFrom(numbered.Replace(cmp.Or(s.From, "127.0.0.1")), cmp.Or(s.To, envoytest.ServiceIP), port)
 	}
 	if u.Scheme == "https" {
 		conn = tls.Client(conn, &tls.Config{ServerName: u.Hostname(), InsecureSkipVerify: true})
 	}
-	return conn
-}
-
-// opened is to a port of this side of a router.
-func (st *stage) opened(t *testing.T, port string) net.Conn {
-	t.Helper()
-	for name := range st.ports {
-		if strings.HasSuffix(name, "_0.0.0.0_"+port) {
-			return st.dial(name)
-		}
-	}
-	t.Fatalf("port %s is not open, %v are", port, st.ports)
-	return nil
-}
-
-func (st *stage) redirected(to, port, from string) net.Conn {
-	conn := st.dial("virtual")
-	fmt.Fprintf(conn, "PROXY TCP4 %s %s 5555 %s\r\n", from, to, port)
 	return conn
 }

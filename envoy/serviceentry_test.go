@@ -8,18 +8,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-const callingSidecar = "sidecar~" + proxyIP + "~x~default.svc.cluster.local"
-
-// port is where a backend listens.
-func (b *backend) port() int { return b.server.Listener.Addr().(*net.TCPAddr).Port }
+const callingSidecar = "sidecar~" + envoytest.ProxyIP + "~x~default.svc.cluster.local"
 
 // TestServiceAddresses calls services by all of their addresses.
 func TestServiceAddresses(t *testing.T) {
-	a, b, c := startBackend(t, "a"), startBackend(t, "b"), startBackend(t, "c")
+	a, b, c := envoytest.StartBackend(t, "a"), envoytest.StartBackend(t, "b"), envoytest.StartBackend(t, "c")
 	e := startCompiled(t, mesh.DefaultSettings(), callingSidecar, fmt.Sprintf(`
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
@@ -51,7 +49,7 @@ spec:
   resolution: STATIC
   ports: [{number: 7000, name: tcp, protocol: TCP}, {number: 80, name: web, protocol: TCP}]
   endpoints: [{address: 127.0.0.1, ports: {tcp: %[3]d, web: %[3]d}}]
-`, a.port(), b.port(), c.port()))
+`, a.Port(), b.Port(), c.Port()))
 	for _, test := range []struct {
 		ip         string
 		port       int
@@ -68,7 +66,7 @@ spec:
 		{"203.0.113.1", 80, "10.9.0.1", "a 10.9.0.1 /"},
 		{"203.0.113.1", 80, "10.9.0.2", "a 10.9.0.2 /"},
 	} {
-		answer := exchange(t, e.captured(test.ip, test.port), "GET / HTTP/1.1\r\nHost: "+test.host+"\r\nConnection: close\r\n\r\n")
+		answer := envoytest.Exchange(t, e.Captured(test.ip, test.port), "GET / HTTP/1.1\r\nHost: "+test.host+"\r\nConnection: close\r\n\r\n")
 		if !strings.Contains(answer, test.want) {
 			t.Errorf("%s:%d for %s: want %q, found %q", test.ip, test.port, test.host, test.want, answer)
 		}
@@ -78,7 +76,7 @@ spec:
 // TestServiceInstances calls instances that are no IP addresses of the registry.
 func TestServiceInstances(t *testing.T) {
 	outside.Slow(t)
-	a := startBackend(t, "a")
+	a := envoytest.StartBackend(t, "a")
 	settings := mesh.DefaultSettings()
 	settings.UnixSocketFolders = []string{t.TempDir()}
 	path := filepath.Join(settings.UnixSocketFolders[0], "socket")
@@ -88,7 +86,7 @@ func TestServiceInstances(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := httptest.NewUnstartedServer(&backend{name: name})
+		server := httptest.NewUnstartedServer(&envoytest.Backend{Name: name})
 		server.Listener.Close()
 		server.Listener = listener
 		server.Start()
@@ -143,7 +141,7 @@ metadata: {name: anywhere}
 spec:
   hosts: ["*.anywhere.example"]
   ports: [{number: 80, name: http, protocol: HTTP, targetPort: %[3]d}]
-`, path, abstract, a.port(), closed))
+`, path, abstract, a.Port(), closed))
 	for host, want := range map[string]string{
 		"file":                 "file file /",
 		"abstract.example.com": "HTTP/1.1 503",
@@ -151,7 +149,7 @@ spec:
 		"turning.example.com":  "a turning.example.com /",
 		"x.anywhere.example":   "a x.anywhere.example /",
 	} {
-		answer := exchange(t, e.captured("127.0.0.1", 80), "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
+		answer := envoytest.Exchange(t, e.Captured("127.0.0.1", 80), "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
 		if !strings.Contains(answer, want) {
 			t.Errorf("%s: want %q, found %q", host, want, answer)
 		}

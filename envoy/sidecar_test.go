@@ -77,7 +77,7 @@ spec:
 		{"127.0.0.1", port, "unknown.example", 502, ""},
 		{"127.0.0.1", port + 1, "known.example", 0, ""},
 	} {
-		if status, body := e.statusOf(t, call.ip, call.port, call.host, "/"); status != call.status || body != call.body {
+		if status, body := e.Status(t, call.ip, call.port, call.host, "/"); status != call.status || body != call.body {
 			t.Errorf("%+v: %d %q", call, status, body)
 		}
 	}

@@ -3,15 +3,14 @@ package envoy_test
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/ir"
@@ -139,7 +138,7 @@ func TestServerNamesAtOnePort(t *testing.T) {
 		}
 		settings.IngressCertificates[name], certificates[name] = pair, loaded.Certificate[0]
 	}
-	cfg, problems := compiledFor(t, settings, "router~"+proxyIP+"~edge~default.svc.cluster.local", onePort)
+	cfg, problems := compiledFor(t, settings, "router~"+envoytest.ProxyIP+"~edge~default.svc.cluster.local", onePort)
 	if len(problems) > 0 {
 		t.Error(problems)
 	}
@@ -150,7 +149,7 @@ func TestServerNamesAtOnePort(t *testing.T) {
 			cfg.Clusters[i], reached[c.Name] = tlsBackend(t, c.Name)
 		}
 	}
-	e := startEnvoy(t, cfg)
+	e := envoytest.Start(t, cfg)
 
 	for _, test := range []struct{ name, host, cert, want string }{
 		{"one.through.example", "x", "", "out.one.default.svc.cluster.local|tls\n"},
@@ -163,7 +162,7 @@ func TestServerNamesAtOnePort(t *testing.T) {
 		{"", "front.example", "", ""},
 	} {
 		var seen *x509.Certificate
-		conn := tls.Client(e.dial("http_0.0.0.0_8443"), &tls.Config{
+		conn := tls.Client(e.Dial("http_0.0.0.0_8443"), &tls.Config{
 			ServerName: test.name, InsecureSkipVerify: true, // What is shown is compared.
 			VerifyConnection: func(s tls.ConnectionState) error {
 				seen = s.PeerCertificates[0]
@@ -173,7 +172,7 @@ func TestServerNamesAtOnePort(t *testing.T) {
 				return nil
 			},
 		})
-		answer := exchange(t, conn, "GET / HTTP/1.1\r\nHost: "+test.host+"\r\nConnection: close\r\n\r\n")
+		answer := envoytest.Exchange(t, conn, "GET / HTTP/1.1\r\nHost: "+test.host+"\r\nConnection: close\r\n\r\n")
 		if test.want == "" && answer != "" || !strings.Contains(answer, test.want) {
 			t.Errorf("%+v: %q", test, answer)
 		}
@@ -183,23 +182,23 @@ func TestServerNamesAtOnePort(t *testing.T) {
 	}
 	t.Run("redirect", func(t *testing.T) {
 		for _, host := range []string{"front.example", "nobody.example"} {
-			answer := exchange(t, e.dial("http_0.0.0.0_8080"), "GET /x?q=1 HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
+			answer := envoytest.Exchange(t, e.Dial("http_0.0.0.0_8080"), "GET /x?q=1 HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
 			if !strings.Contains(answer, "301 Moved Permanently") || !strings.Contains(answer, "location: https://"+host+"/x?q=1\r\n") {
 				t.Errorf("%s: %q", host, answer)
 			}
 		}
 	})
 	t.Run("TLS ends before TCP", func(t *testing.T) {
-		conn := tls.Client(e.dial("tcp_0.0.0.0_8444"), &tls.Config{InsecureSkipVerify: true})
-		if answer := exchange(t, conn, "GET / HTTP/1.1\r\nHost: raw\r\nConnection: close\r\n\r\n"); !strings.Contains(answer, "out.web.default.svc.cluster.local|http raw /") {
+		conn := tls.Client(e.Dial("tcp_0.0.0.0_8444"), &tls.Config{InsecureSkipVerify: true})
+		if answer := envoytest.Exchange(t, conn, "GET / HTTP/1.1\r\nHost: raw\r\nConnection: close\r\n\r\n"); !strings.Contains(answer, "out.web.default.svc.cluster.local|http raw /") {
 			t.Errorf("%q", answer)
 		}
 	})
 	t.Run("weights", func(t *testing.T) {
 		const all = 200
 		for range all {
-			conn := tls.Client(e.dial("tcp_0.0.0.0_9000"), &tls.Config{InsecureSkipVerify: true})
-			if answer := exchange(t, conn, "GET / HTTP/1.1\r\nHost: raw\r\nConnection: close\r\n\r\n"); !strings.Contains(answer, "200 OK") {
+			conn := tls.Client(e.Dial("tcp_0.0.0.0_9000"), &tls.Config{InsecureSkipVerify: true})
+			if answer := envoytest.Exchange(t, conn, "GET / HTTP/1.1\r\nHost: raw\r\nConnection: close\r\n\r\n"); !strings.Contains(answer, "200 OK") {
 				t.Fatalf("%q", answer)
 			}
 		}
@@ -221,9 +220,5 @@ func tlsBackend(t *testing.T, name string) (*ir.Cluster, *atomic.Int64) {
 		_, _ = w.Write([]byte(name + "\n"))
 	}))
 	t.Cleanup(server.Close)
-	address := server.Listener.Addr().(*net.TCPAddr)
-	return &ir.Cluster{
-		Name: name, Type: ir.StaticHosts, ConnectTimeout: time.Second,
-		Hosts: []ir.Endpoint{{Host: address.IP.String(), Port: address.Port}},
-	}, count
+	return envoytest.Cluster(name, server.Listener.Addr()), count
 }

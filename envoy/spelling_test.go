@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	v1 "github.com/pilot-api/pilot-api/envoy/v1"
 	v3 "github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/internal/golden"
@@ -50,7 +51,7 @@ func spellV1(t *testing.T, arc *golden.Archive, cfg *ir.Config) diag.List {
 	}
 	clusters, problems := v1.Clusters(cfg)
 	want("clusters", "cds-response", clusters, len(clusters.Clusters) == 0)
-	listeners, more := v1.Listeners(cfg, proxyIP)
+	listeners, more := v1.Listeners(cfg, envoytest.ProxyIP)
 	problems = append(problems, more...)
 	want("listeners", "lds-response-stock", listeners, len(listeners.Listeners) == 0)
 	for _, table := range cfg.RouteTables {
@@ -66,7 +67,7 @@ func spellV3(t *testing.T, arc *golden.Archive, cfg *ir.Config) diag.List {
 	for _, c := range clusters {
 		wantV3(t, arc, "clusters/"+c.GetName(), c)
 	}
-	listeners, more := v3.Listeners(cfg, proxyIP)
+	listeners, more := v3.Listeners(cfg, envoytest.ProxyIP)
 	problems = append(problems, more...)
 	for _, l := range listeners {
 		wantV3(t, arc, "listeners/"+l.GetName(), l)

@@ -1,17 +1,14 @@
 package envoy_test
 
 import (
-	"bufio"
 	"fmt"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -31,30 +28,10 @@ spec:
 ---
 `
 
-// answering is the port of a server that says a word.
+// answering runs a server that answers each request with a word, and returns its port.
 func answering(t *testing.T, word string) int {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, word) }))
-	t.Cleanup(s.Close)
-	return s.Listener.Addr().(*net.TCPAddr).Port
-}
-
-// status is the one of the answer to a request that is written to a connection.
-func status(t *testing.T, conn net.Conn, host, path string) int {
-	t.Helper()
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, host); err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatalf("%s%s: %v", host, path, err)
-	}
-	resp.Body.Close()
-	return resp.StatusCode
+	return envoytest.Port(envoytest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, word) }))
 }
 
 // A pair of VirtualServices for one host of a gateway: one serves it, one denies
@@ -105,11 +82,11 @@ func TestSplitDenyHoldsAtAGateway(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s/%s/%s", app, deny.name, deny.created[:10]), func(t *testing.T) {
 				objects := strings.NewReplacer("APP", app, "NAME", deny.name, "CREATED", deny.created, "HOST", deny.host).Replace(splitDeny)
-				e := startCompiled(t, mesh.DefaultSettings(), "router~"+proxyIP+"~edge~default.svc.cluster.local", fmt.Sprintf(webEntry, port)+objects)
+				e := startCompiled(t, mesh.DefaultSettings(), "router~"+envoytest.ProxyIP+"~edge~default.svc.cluster.local", fmt.Sprintf(webEntry, port)+objects)
 				for path, want := range map[string]int{"/": http.StatusOK, "/admin": http.StatusForbidden, "/admin/x": http.StatusForbidden} {
 					for _, host := range []string{"web.example", "WEB.example", "web.example:8080", "web.example."} {
-						got := status(t, e.dial(e.listenerAt(8080)), host, path)
-						if got == http.StatusOK && want != got || host == "web.example" && got != want {
+						got := envoytest.Ask(t, e.DialPort(8080), envoytest.Get(host, path)).Status
+						if got == 0 || got == http.StatusOK && want != got || host == "web.example" && got != want {
 							t.Errorf("%s%s is answered %d, want %d", host, path, got, want)
 						}
 					}
@@ -170,7 +147,7 @@ spec: {host: web.example, SECOND}
 			objects := strings.NewReplacer("FIRST", rules.first, "SECOND", rules.second).Replace(both)
 			e := startCompiled(t, settings, callerNode, fmt.Sprintf(webEntry, port)+objects)
 			for _, path := range []string{"/", "/subset"} {
-				code, body := e.statusOf(t, "192.0.2.1", 80, "web.example", path)
+				code, body := e.Status(t, "192.0.2.1", 80, "web.example", path)
 				if code != http.StatusOK || !strings.HasPrefix(body, "asked for web.example") {
 					t.Errorf("%s is answered %d %q", path, code, body)
 				}

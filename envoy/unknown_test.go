@@ -1,13 +1,8 @@
 package envoy_test
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/pilot-api/pilot-api/internal/outside"
@@ -16,33 +11,11 @@ import (
 
 const callerNode = "sidecar~10.0.0.7~caller.default~default.svc.cluster.local"
 
-// statusOf is the answer to a captured request, 0 when the connection is closed
-// without one.
-func (e *liveEnvoy) statusOf(t *testing.T, ip string, port int, host, path string) (status int, body string) {
-	t.Helper()
-	text := exchange(t, e.captured(ip, port), fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, host))
-	if text == "" {
-		return 0, ""
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(strings.NewReader(text)), nil)
-	if err != nil {
-		t.Fatalf("%q: %v", text, err)
-	}
-	defer resp.Body.Close()
-	all, _ := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(all)
-}
-
 // TestUnknownDestinations: what nobody declared goes on to where it was going,
 // or nowhere, as the mesh wants it; a rule to refuse holds in either.
 func TestUnknownDestinations(t *testing.T) {
 	outside.Slow(t)
-	server := func(name string) int {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, name, " ", r.Host) }))
-		t.Cleanup(s.Close)
-		return s.Listener.Addr().(*net.TCPAddr).Port
-	}
-	port, other := server("there"), server("other")
+	port, other := answering(t, "there"), answering(t, "other")
 	objects := fmt.Sprintf(`
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
@@ -82,7 +55,7 @@ spec:
 				{"127.0.0.1", other, "nobody.example", "/", tc.unknown},
 				{"127.0.0.1", 15001, "nobody.example", "/", 0},
 			} {
-				if status, body := e.statusOf(t, call.ip, call.port, call.host, call.path); status != call.status {
+				if status, body := e.Status(t, call.ip, call.port, call.host, call.path); status != call.status {
 					t.Errorf("%+v: %d %s", call, status, body)
 				}
 			}
@@ -132,11 +105,11 @@ spec:
 			}
 			e := startCompiled(t, mesh.DefaultSettings(), callerNode, all)
 			for _, at := range []int{80, port} {
-				if status, body := e.statusOf(t, "127.0.0.1", at, "bad.example.net", "/admin"); status != http.StatusForbidden {
+				if status, body := e.Status(t, "127.0.0.1", at, "bad.example.net", "/admin"); status != http.StatusForbidden {
 					t.Errorf("at port %d /admin is answered %d %s", at, status, body)
 				}
 			}
-			if status, body := e.statusOf(t, "127.0.0.1", port, "nobody.example", "/admin"); status != http.StatusOK {
+			if status, body := e.Status(t, "127.0.0.1", port, "nobody.example", "/admin"); status != http.StatusOK {
 				t.Errorf("a host without rules is answered %d %s", status, body)
 			}
 		})

@@ -7,19 +7,19 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// echoes is an upstream that upgrades connections as they ask for it, and then
-// sends back what it gets.
-func echoes(t *testing.T) *ir.Cluster {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// upgrading returns a cluster of the name echo. Its endpoint upgrades a connection to a
+// WebSocket if it is asked to, and then sends back what it receives.
+func upgrading(t *testing.T) *ir.Cluster {
+	server := envoytest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "websocket" {
 			return
 		}
@@ -31,9 +31,8 @@ func echoes(t *testing.T) *ir.Cluster {
 		defer conn.Close()
 		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
 		_, _ = io.Copy(conn, stream)
-	}))
-	t.Cleanup(server.Close)
-	return (&backend{name: "echo", server: server}).cluster()
+	})
+	return envoytest.Cluster("echo", server.Listener.Addr())
 }
 
 // TestUpgrades: a connection becomes a WebSocket where the route does not say
@@ -54,14 +53,14 @@ func TestUpgrades(t *testing.T) {
 		{Match: ir.Match{Path: "/closed"}, Response: ir.Unavailable()},
 		path("", ir.Route{}),
 	}}}}
-	e := startEnvoy(t, config(nil, []*ir.Listener{
+	e := envoytest.Start(t, config(nil, []*ir.Listener{
 		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
-		{IP: "0.0.0.0", Port: servicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
-	}, echoes(t)))
+		{IP: "0.0.0.0", Port: envoytest.ServicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
+	}, upgrading(t)))
 	for path, want := range map[string]int{
 		"/": 101, "/allowed": 101, "/refused": 403, "/retried": 101, "/timed": 101, "/tried": 101, "/closed": 503,
 	} {
-		conn, stream, got := e.upgrade(t, path)
+		conn, stream, got := upgrade(t, e, path)
 		if got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
 		}
@@ -91,9 +90,9 @@ func outlives(t *testing.T, conn net.Conn, stream *bufio.Reader, path string) {
 }
 
 // upgrade asks for a WebSocket and tells the status of the answer.
-func (e *liveEnvoy) upgrade(t *testing.T, path string) (net.Conn, *bufio.Reader, int) {
+func upgrade(t *testing.T, e *envoytest.Envoy, path string) (net.Conn, *bufio.Reader, int) {
 	t.Helper()
-	conn := e.captured(serviceIP, servicePort)
+	conn := e.Captured(envoytest.ServiceIP, envoytest.ServicePort)
 	t.Cleanup(func() { conn.Close() })
 	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package envoy_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,7 +11,15 @@ import (
 	"testing"
 	"time"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"github.com/rogpeppe/go-internal/txtar"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 )
@@ -40,7 +49,7 @@ func TestEnvoyAccepts(t *testing.T) {
 	}
 	for _, c := range cases() {
 		t.Run(c.name, func(t *testing.T) {
-			accepts(t, program, dir, standalone(t, encodedV3(c.config)))
+			accepts(t, program, dir, envoytest.Standalone(t, envoytest.Encode(c.config)))
 		})
 	}
 }
@@ -59,7 +68,7 @@ func TestEnvoyAcceptsTranslations(t *testing.T) {
 	}
 	for _, f := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) {
-			accepts(t, program, dir, withCertificates(standalone(t, translation(t, f))))
+			accepts(t, program, dir, withCertificates(envoytest.Standalone(t, translation(t, f))))
 		})
 	}
 }
@@ -80,6 +89,43 @@ func withCertificates(text []byte) []byte {
 		}
 		return slices.Concat(parts[1], []byte(file))
 	})
+}
+
+// translation reads v3.json of an archive of package compile.
+func translation(t *testing.T, file string) envoytest.Resources {
+	t.Helper()
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text struct{ Clusters, Listeners, Routes []json.RawMessage }
+	for _, f := range archive.Files {
+		if f.Name == "v3.json" {
+			if err := json.Unmarshal(f.Data, &text); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return envoytest.Resources{
+		Clusters:  parseAll[clusterv3.Cluster](t, text.Clusters),
+		Listeners: parseAll[listenerv3.Listener](t, text.Listeners),
+		Routes:    parseAll[routev3.RouteConfiguration](t, text.Routes),
+	}
+}
+
+func parseAll[T any, M interface {
+	*T
+	proto.Message
+}](t *testing.T, texts []json.RawMessage) []M {
+	t.Helper()
+	out := make([]M, len(texts))
+	for i, text := range texts {
+		out[i] = new(T)
+		if err := protojson.Unmarshal(text, out[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
 }
 
 func accepts(t *testing.T, program, dir string, text []byte) {

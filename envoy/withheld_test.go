@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -64,7 +65,7 @@ func TestWithheldVirtualServiceAnswersNothing(t *testing.T) {
 	objects := func(gateways string) string {
 		return fmt.Sprintf(webEntry, port) + strings.ReplaceAll(withheldRules(gateways), "PORT", fmt.Sprint(port))
 	}
-	router, sidecar := "router~"+proxyIP+"~edge~default.svc.cluster.local", callerNode
+	router, sidecar := "router~"+envoytest.ProxyIP+"~edge~default.svc.cluster.local", callerNode
 	for _, proxy := range []struct{ node, gateways string }{{sidecar, "mesh"}, {router, "edge"}} {
 		t.Run(proxy.gateways, func(t *testing.T) {
 			_, problems := compiledFor(t, settings, proxy.node, objects(proxy.gateways))
@@ -87,9 +88,9 @@ func TestWithheldVirtualServiceAnswersNothing(t *testing.T) {
 			} {
 				conn := func() int {
 					if proxy.node == router {
-						return status(t, e.dial(e.listenerAt(8080)), ask.host, ask.path)
+						return envoytest.Ask(t, e.DialPort(8080), envoytest.Get(ask.host, ask.path)).Status
 					}
-					code, _ := e.statusOf(t, "127.0.0.1", 80, ask.host, ask.path)
+					code, _ := e.Status(t, "127.0.0.1", 80, ask.host, ask.path)
 					return code
 				}
 				if got := conn(); got != ask.want {
