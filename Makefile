@@ -95,7 +95,7 @@ docs: ## write the generated pages anew: fields and their tests, mesh settings, 
 	go test ./schema -run Reference -update
 	go test ./compile -run FieldsPage -update
 	go test ./mesh -run SettingsPage -update
-	go test ./envoy -run MatchingPage -update
+	go test ./internal/traffic -run MatchingPage -update
 	go test ./cmd/istioctl -run 'TestDocs|TestMessagesPage' -update
 	go test ./cmd/pilot-api -run FlagsPage -update
 

@@ -197,7 +197,7 @@ var (
 // say.
 func observers(t *testing.T) map[string][]scenario.Field {
 	out := map[string][]scenario.Field{}
-	for _, dir := range []string{"../envoy", "../internal/e2e"} {
+	for _, dir := range []string{"../internal/traffic", "../internal/e2e"} {
 		files, err := filepath.Glob(dir + "/*_test.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no tests in %s: %v", dir, err)

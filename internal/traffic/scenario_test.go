@@ -1,4 +1,4 @@
-package envoy_test
+package traffic_test
 
 import (
 	"cmp"
@@ -25,11 +25,11 @@ import (
 // testdata/live beside the services of services.yaml there.
 func TestScenarios(t *testing.T) {
 	outside.Slow(t)
-	scenarios, err := scenario.ReadAll("../testdata/live")
+	scenarios, err := scenario.ReadAll("../../testdata/live")
 	if err != nil {
 		t.Fatal(err)
 	}
-	services, err := os.ReadFile("../testdata/live/services.yaml")
+	services, err := os.ReadFile("../../testdata/live/services.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package envoy_test
+package traffic_test
 
 import (
 	"bufio"
@@ -40,12 +40,12 @@ const (
 //
 // Observes VirtualService hosts http[].match[].uri.prefix http[].match[].scheme.exact tls[].match[].sniHosts
 func TestMatchingPage(t *testing.T) {
-	objects, err := os.ReadFile("../testdata/matching/objects.yaml")
+	objects, err := os.ReadFile("../../testdata/matching/objects.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ways := startWays(t, string(objects))
-	page, err := os.ReadFile("../testdata/matching/page.md.tmpl")
+	page, err := os.ReadFile("../../testdata/matching/page.md.tmpl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestMatchingPage(t *testing.T) {
 	for name, rows := range map[string]func(*testing.T, []way) string{"hosts": hostRows, "paths": pathRows, "schemes": schemeRows, "names": nameRows} {
 		text = strings.Replace(text, "{"+name+"}\n", rows(t, ways), 1)
 	}
-	golden.Page(t, "../docs/reference/matching.md", text)
+	golden.Page(t, "../../docs/reference/matching.md", text)
 }
 
 // startWays are those of a sidecar, in both modes for unknown hosts, and of a
@@ -172,7 +172,7 @@ func namedBackend(t *testing.T, name string) *ir.Cluster {
 // another host, so that no rule is for them.
 func lines(t *testing.T, file string) (all []string, others map[string]bool) {
 	t.Helper()
-	text, err := os.ReadFile("../testdata/matching/" + file)
+	text, err := os.ReadFile("../../testdata/matching/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
