@@ -103,7 +103,7 @@ func TestTLSToEndpoints(t *testing.T) {
 			if host == "" {
 				host = tc.host
 			}
-			answer := envoytest.Exchange(t, e.Captured("192.0.2.1", 80), "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
+			answer := envoytest.Exchange(t, e.Captured("192.0.2.1", 80), envoytest.Get(host, "/"))
 			if !strings.Contains(answer, tc.want) {
 				t.Errorf("%s: %q, want %q", tc.tls, answer, tc.want)
 			}

@@ -49,54 +49,12 @@ func TestEvaluatorIsRight(t *testing.T) {
 	}
 }
 
-// drawnConfig is that of a sidecar in a drawn mesh.
+// drawnConfig returns the configuration of a sidecar in a mesh that the seed draws.
 func drawnConfig(t *testing.T, seed int) *ir.Config {
 	t.Helper()
-	node, err := mesh.ParseProxy("sidecar~" + envoytest.ProxyIP + "~x~default.svc.cluster.local")
-	if err != nil {
-		t.Fatal(err)
-	}
 	snapshot := mesh.NewSnapshot(1, mesh.DefaultSettings(), rapid.Custom(meshgen.Objects).Example(seed))
-	cfg, _ := compile.Proxy(snapshot, snapshot.View(node))
+	cfg, _ := compile.Proxy(snapshot, viewOf(t, snapshot, "sidecar~"+envoytest.ProxyIP+"~x~default.svc.cluster.local"))
 	return selfContained(t, cfg)
-}
-
-// selfContained is a configuration with a backend of its own behind each
-// cluster, and all that a proxy else polls for within.
-func selfContained(t *testing.T, cfg *ir.Config) *ir.Config {
-	t.Helper()
-	out := *cfg
-	out.Clusters = nil
-	for _, c := range cfg.Clusters {
-		out.Clusters = append(out.Clusters, envoytest.StartBackend(t, c.Name).Cluster())
-	}
-	tables := map[string]*ir.RouteTable{}
-	for _, table := range cfg.RouteTables {
-		tables[table.Name] = table
-	}
-	out.Listeners, out.RouteTables = nil, nil
-	for _, l := range cfg.Listeners {
-		own := *l
-		own.HTTP = inline(l.HTTP, tables)
-		own.Chains = nil
-		for _, c := range l.Chains {
-			chain := *c
-			chain.HTTP = inline(c.HTTP, tables)
-			own.Chains = append(own.Chains, &chain)
-		}
-		out.Listeners = append(out.Listeners, &own)
-	}
-	return &out
-}
-
-// inline has the table itself in place of its name.
-func inline(h *ir.HTTPListener, tables map[string]*ir.RouteTable) *ir.HTTPListener {
-	if h == nil || h.Inline != nil {
-		return h
-	}
-	out := *h
-	out.Inline, out.Table = tables[h.Table], ""
-	return &out
 }
 
 // opened reports whether a listener opens the port that the request goes to:

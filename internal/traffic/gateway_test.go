@@ -6,14 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
-	"github.com/pilot-api/pilot-api/schema"
 )
 
 // mutualGateway has a host with a secret, and one that shares its port and lets
@@ -103,7 +101,7 @@ func TestMutualGatewayDemandsACertificate(t *testing.T) {
 				return &pair, nil
 			},
 		})
-		answer := envoytest.Exchange(t, conn, "GET / HTTP/1.1\r\nHost: "+test.host+"\r\nConnection: close\r\n\r\n")
+		answer := envoytest.Exchange(t, conn, envoytest.Get(test.host, "/"))
 		if test.want == "" && answer != "" || !strings.Contains(answer, test.want) {
 			t.Errorf("%+v: %q", test, answer)
 		}
@@ -136,24 +134,5 @@ func routerConfig(t *testing.T, front mesh.Certificate, text string) (*ir.Config
 	t.Helper()
 	settings := mesh.DefaultSettings()
 	settings.IngressCertificates = map[string]mesh.Certificate{"front": front}
-	return compiledFor(t, settings, "router~"+envoytest.ProxyIP+"~edge~default.svc.cluster.local", text)
-}
-
-// compiledFor is what a node is to do, by the objects of a text.
-func compiledFor(t *testing.T, settings *mesh.Settings, node, text string) (*ir.Config, diag.List) {
-	t.Helper()
-	proxy, err := mesh.ParseProxy(node)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var objects []*schema.Object
-	for _, doc := range schema.Split([]byte(text), "test") {
-		found, problems, _ := doc.Objects(t.Context(), schema.DefaultNamespace)
-		if err := problems.Err(); err != nil {
-			t.Fatal(err)
-		}
-		objects = append(objects, found...)
-	}
-	snapshot := mesh.NewSnapshot(1, settings, objects)
-	return compile.Proxy(snapshot, snapshot.View(proxy))
+	return compiledFor(t, settings, routerNode, text)
 }

@@ -59,7 +59,7 @@ func TestClientsOfAGateway(t *testing.T) {
 	front.CAFile, front.CRLFile = file("authority.crt"), file("authority.crl")
 	settings.IngressCertificates["front"] = front
 
-	cfg, _ := compiledFor(t, settings, "router~"+envoytest.ProxyIP+"~edge~default.svc.cluster.local", gatewayFor(clients["other"], dir))
+	cfg, _ := compiledFor(t, settings, routerNode, gatewayFor(clients["other"], dir))
 	e := envoytest.Start(t, selfContained(t, cfg))
 	for i, server := range gatewayServers {
 		for name, client := range clients {
@@ -68,7 +68,7 @@ func TestClientsOfAGateway(t *testing.T) {
 				MaxVersion:           tls.VersionTLS12,
 				GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &client, nil },
 			})
-			answer := envoytest.Exchange(t, conn, "GET / HTTP/1.1\r\nHost: web.example\r\nConnection: close\r\n\r\n")
+			answer := envoytest.Exchange(t, conn, envoytest.Get("web.example", "/"))
 			if let := strings.Contains(" "+strings.Join(server.lets, " ")+" ", " "+name+" "); let != strings.Contains(answer, "200 OK") || !let && answer != "" {
 				t.Errorf("%s: let in is to be %v for %s, found %q", server.tls, let, name, answer)
 			}

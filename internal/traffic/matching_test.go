@@ -74,7 +74,7 @@ func startWays(t *testing.T, objects string) []way {
 			}})
 		}
 	}
-	cfg, e := startMatching(t, mesh.DefaultSettings(), "router~"+envoytest.ProxyIP+"~edge~default.svc.cluster.local", objects)
+	cfg, e := startMatching(t, mesh.DefaultSettings(), routerNode, objects)
 	return append(out, way{"gateway", cfg, func(_ string, port int) net.Conn { return e.DialPort(port) }, func(_ string, port int) explain.Request {
 		return explain.Request{Way: explain.Direct, Address: envoytest.ProxyIP, Port: port}
 	}})

@@ -87,7 +87,7 @@ func TestRequestsStayAtTheServerOfTheirConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, _ := compiledFor(t, mesh.DefaultSettings(), "router~"+envoytest.ProxyIP+"~edge~default.svc.cluster.local", strings.ReplaceAll(nestedGateways, "CERTS", dir))
+	cfg, _ := compiledFor(t, mesh.DefaultSettings(), routerNode, strings.ReplaceAll(nestedGateways, "CERTS", dir))
 	e := envoytest.Start(t, selfContained(t, cfg))
 	const misdirected = http.StatusMisdirectedRequest
 	for _, test := range []struct {

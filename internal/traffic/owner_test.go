@@ -19,7 +19,7 @@ func TestWhoOwnsWhat(t *testing.T) {
 	t.Cleanup(secure.Close)
 	precise := httptest.NewTLSServer(&envoytest.Backend{Name: "precise"})
 	t.Cleanup(precise.Close)
-	e := startCompiled(t, mesh.DefaultSettings(), callingSidecar, fmt.Sprintf(`
+	e := startCompiled(t, mesh.DefaultSettings(), callerNode, fmt.Sprintf(`
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
 metadata: {name: shop, creationTimestamp: "2001-01-01T00:00:00Z"}
@@ -91,7 +91,6 @@ spec:
   ports: [{number: 80, name: http, protocol: HTTP}, {number: 3306, name: http-db, protocol: HTTP}]
   endpoints: [{address: 127.0.0.1, ports: {http: %[2]d, http-db: %[2]d}}]
 `, own.Port(), taker.Port(), envoytest.Port(secure), envoytest.Port(precise)))
-	get := func(host string) string { return "GET / HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n" }
 	for _, test := range []struct {
 		ip         string
 		port       int
@@ -109,7 +108,7 @@ spec:
 		{"10.60.0.1", 3306, "x", "taker x /"},
 		{"10.50.0.1", 443, "x", "taker x /"},
 	} {
-		if answer := envoytest.Exchange(t, e.Captured(test.ip, test.port), get(test.host)); !strings.Contains(answer, test.want) {
+		if answer := envoytest.Exchange(t, e.Captured(test.ip, test.port), envoytest.Get(test.host, "/")); !strings.Contains(answer, test.want) {
 			t.Errorf("%s:%d for %s: want %q, found %q", test.ip, test.port, test.host, test.want, answer)
 		}
 	}
@@ -124,7 +123,7 @@ spec:
 		{"10.99.0.1", "other.wide.example.com", "named"},
 	} {
 		conn := tls.Client(e.Captured(test.ip, 443), &tls.Config{ServerName: test.name, InsecureSkipVerify: true})
-		if answer := envoytest.Exchange(t, conn, get("x")); !strings.Contains(answer, test.want+" x /") {
+		if answer := envoytest.Exchange(t, conn, envoytest.Get("x", "/")); !strings.Contains(answer, test.want+" x /") {
 			t.Errorf("%s for the server name %s: want %s, found %q", test.ip, test.name, test.want, answer)
 		}
 	}

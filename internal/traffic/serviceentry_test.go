@@ -13,12 +13,10 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-const callingSidecar = "sidecar~" + envoytest.ProxyIP + "~x~default.svc.cluster.local"
-
 // TestServiceAddresses calls services by all of their addresses.
 func TestServiceAddresses(t *testing.T) {
 	a, b, c := envoytest.StartBackend(t, "a"), envoytest.StartBackend(t, "b"), envoytest.StartBackend(t, "c")
-	e := startCompiled(t, mesh.DefaultSettings(), callingSidecar, fmt.Sprintf(`
+	e := startCompiled(t, mesh.DefaultSettings(), callerNode, fmt.Sprintf(`
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
 metadata: {name: inside}
@@ -66,7 +64,7 @@ spec:
 		{"203.0.113.1", 80, "10.9.0.1", "a 10.9.0.1 /"},
 		{"203.0.113.1", 80, "10.9.0.2", "a 10.9.0.2 /"},
 	} {
-		answer := envoytest.Exchange(t, e.Captured(test.ip, test.port), "GET / HTTP/1.1\r\nHost: "+test.host+"\r\nConnection: close\r\n\r\n")
+		answer := envoytest.Exchange(t, e.Captured(test.ip, test.port), envoytest.Get(test.host, "/"))
 		if !strings.Contains(answer, test.want) {
 			t.Errorf("%s:%d for %s: want %q, found %q", test.ip, test.port, test.host, test.want, answer)
 		}
@@ -92,7 +90,7 @@ func TestServiceInstances(t *testing.T) {
 		server.Start()
 		t.Cleanup(server.Close)
 	}
-	e := startCompiled(t, settings, callingSidecar, fmt.Sprintf(`
+	e := startCompiled(t, settings, callerNode, fmt.Sprintf(`
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
 metadata: {name: file}
@@ -149,7 +147,7 @@ spec:
 		"turning.example.com":  "a turning.example.com /",
 		"x.anywhere.example":   "a x.anywhere.example /",
 	} {
-		answer := envoytest.Exchange(t, e.Captured("127.0.0.1", 80), "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
+		answer := envoytest.Exchange(t, e.Captured("127.0.0.1", 80), envoytest.Get(host, "/"))
 		if !strings.Contains(answer, want) {
 			t.Errorf("%s: want %q, found %q", host, want, answer)
 		}

@@ -19,17 +19,12 @@ func TestSidecar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answering := func(name string) *httptest.Server {
-		return httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, name) }))
-	}
-	app, other := answering("socket"), answering("port")
+	app := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "socket") }))
 	app.Listener.Close()
 	app.Listener = behind
 	app.Start()
 	t.Cleanup(app.Close)
-	other.Start()
-	t.Cleanup(other.Close)
-	port := other.Listener.Addr().(*net.TCPAddr).Port
+	port := answering(t, "port")
 	settings := mesh.DefaultSettings()
 	settings.UnixSocketFolders = []string{filepath.Dir(socket)}
 	e := startCompiled(t, settings, callerNode, fmt.Sprintf(`

@@ -138,7 +138,7 @@ func TestServerNamesAtOnePort(t *testing.T) {
 		}
 		settings.IngressCertificates[name], certificates[name] = pair, loaded.Certificate[0]
 	}
-	cfg, problems := compiledFor(t, settings, "router~"+envoytest.ProxyIP+"~edge~default.svc.cluster.local", onePort)
+	cfg, problems := compiledFor(t, settings, routerNode, onePort)
 	if len(problems) > 0 {
 		t.Error(problems)
 	}
@@ -172,7 +172,7 @@ func TestServerNamesAtOnePort(t *testing.T) {
 				return nil
 			},
 		})
-		answer := envoytest.Exchange(t, conn, "GET / HTTP/1.1\r\nHost: "+test.host+"\r\nConnection: close\r\n\r\n")
+		answer := envoytest.Exchange(t, conn, envoytest.Get(test.host, "/"))
 		if test.want == "" && answer != "" || !strings.Contains(answer, test.want) {
 			t.Errorf("%+v: %q", test, answer)
 		}
@@ -182,7 +182,7 @@ func TestServerNamesAtOnePort(t *testing.T) {
 	}
 	t.Run("redirect", func(t *testing.T) {
 		for _, host := range []string{"front.example", "nobody.example"} {
-			answer := envoytest.Exchange(t, e.Dial("http_0.0.0.0_8080"), "GET /x?q=1 HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
+			answer := envoytest.Exchange(t, e.Dial("http_0.0.0.0_8080"), envoytest.Get(host, "/x?q=1"))
 			if !strings.Contains(answer, "301 Moved Permanently") || !strings.Contains(answer, "location: https://"+host+"/x?q=1\r\n") {
 				t.Errorf("%s: %q", host, answer)
 			}
@@ -190,7 +190,7 @@ func TestServerNamesAtOnePort(t *testing.T) {
 	})
 	t.Run("TLS ends before TCP", func(t *testing.T) {
 		conn := tls.Client(e.Dial("tcp_0.0.0.0_8444"), &tls.Config{InsecureSkipVerify: true})
-		if answer := envoytest.Exchange(t, conn, "GET / HTTP/1.1\r\nHost: raw\r\nConnection: close\r\n\r\n"); !strings.Contains(answer, "out.web.default.svc.cluster.local|http raw /") {
+		if answer := envoytest.Exchange(t, conn, envoytest.Get("raw", "/")); !strings.Contains(answer, "out.web.default.svc.cluster.local|http raw /") {
 			t.Errorf("%q", answer)
 		}
 	})
@@ -198,7 +198,7 @@ func TestServerNamesAtOnePort(t *testing.T) {
 		const all = 200
 		for range all {
 			conn := tls.Client(e.Dial("tcp_0.0.0.0_9000"), &tls.Config{InsecureSkipVerify: true})
-			if answer := envoytest.Exchange(t, conn, "GET / HTTP/1.1\r\nHost: raw\r\nConnection: close\r\n\r\n"); !strings.Contains(answer, "200 OK") {
+			if answer := envoytest.Exchange(t, conn, envoytest.Get("raw", "/")); !strings.Contains(answer, "200 OK") {
 				t.Fatalf("%q", answer)
 			}
 		}

@@ -82,7 +82,7 @@ func TestSplitDenyHoldsAtAGateway(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s/%s/%s", app, deny.name, deny.created[:10]), func(t *testing.T) {
 				objects := strings.NewReplacer("APP", app, "NAME", deny.name, "CREATED", deny.created, "HOST", deny.host).Replace(splitDeny)
-				e := startCompiled(t, mesh.DefaultSettings(), "router~"+envoytest.ProxyIP+"~edge~default.svc.cluster.local", fmt.Sprintf(webEntry, port)+objects)
+				e := startCompiled(t, mesh.DefaultSettings(), routerNode, fmt.Sprintf(webEntry, port)+objects)
 				for path, want := range map[string]int{"/": http.StatusOK, "/admin": http.StatusForbidden, "/admin/x": http.StatusForbidden} {
 					for _, host := range []string{"web.example", "WEB.example", "web.example:8080", "web.example."} {
 						got := envoytest.Ask(t, e.DialPort(8080), envoytest.Get(host, path)).Status

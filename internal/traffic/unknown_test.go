@@ -9,8 +9,6 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-const callerNode = "sidecar~10.0.0.7~caller.default~default.svc.cluster.local"
-
 // TestUnknownDestinations: what nobody declared goes on to where it was going,
 // or nowhere, as the mesh wants it; a rule to refuse holds in either.
 func TestUnknownDestinations(t *testing.T) {
