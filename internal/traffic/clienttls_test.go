@@ -19,9 +19,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// tlsCase is a host whose endpoint shows the certificate of some host, with the
-// TLS settings of a DestinationRule for it. In the settings CERTS is the folder
-// of the certificates.
+// A tlsCase has a ServiceEntry and a DestinationRule with TLS settings for a host. The
+// host's endpoint shows the certificate of the host that shows names. In the settings, CERTS
+// stands for the folder of the certificates.
 type tlsCase struct {
 	host, shows, tls string
 	entry            string // more of the ServiceEntry
@@ -57,8 +57,9 @@ var tlsCases = []tlsCase{
 	{host: "rewritten.example", shows: "rewritten.example", tls: "mode: SIMPLE", ask: "alias.example", want: "asked for rewritten.example by nobody"},
 }
 
-// TestTLSToEndpoints: an endpoint is called only if it is who the rule, the
-// service or the request says, and sees the name that it is asked for.
+// TestTLSToEndpoints checks that a proxy sends a request to an endpoint only if the
+// endpoint's certificate is for the name that the rule, the service or the request gives, and
+// that the endpoint sees that name in TLS.
 //
 // Observes DestinationRule trafficPolicy.tls.mode trafficPolicy.tls.sni trafficPolicy.tls.caCertificates trafficPolicy.tls.caCrl trafficPolicy.tls.subjectAltNames
 // Observes DestinationRule trafficPolicy.tls.clientCertificate trafficPolicy.tls.privateKey trafficPolicy.tls.credentialName trafficPolicy.tls.insecureSkipVerify
@@ -150,8 +151,9 @@ spec:
   http: [{rewrite: {authority: rewritten.example}, route: [{destination: {host: rewritten.example}}]}]
 `
 
-// tellingTLS is the port of a server that shows the certificate of a host, and
-// tells which name it was asked for and who asked.
+// tellingTLS runs a server that shows the certificate of a host, and returns its port. An
+// answer has the server name that the client asked for, and the name in the client's
+// certificate.
 func tellingTLS(t *testing.T, authority *selfsigned.Authority, dir, host string) int {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, host+".crt"), filepath.Join(dir, host+".key"))

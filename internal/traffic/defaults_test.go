@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// TestDefaults: without a rule no limit is in the way, and what did not reach one
-// endpoint is tried at another.
+// TestDefaults checks that a service without rules has no limits, and that a request which
+// did not reach one endpoint is sent to another.
 func TestDefaults(t *testing.T) {
 	there := envoytest.StartBackend(t, "there")
 	e := startCompiled(t, mesh.DefaultSettings(), callerNode, fmt.Sprintf(`
@@ -49,8 +49,8 @@ spec:
 	}
 }
 
-// TestPassthroughIsNotAsked: who goes where the call went is asked for no health,
-// whatever the mesh has asked of all.
+// TestPassthroughIsNotAsked checks that a cluster with PASSTHROUGH has no health checks, even
+// if the mesh has a health check for all clusters.
 func TestPassthroughIsNotAsked(t *testing.T) {
 	settings := mesh.DefaultSettings()
 	settings.HealthCheck = &schema.HealthCheck{

@@ -19,9 +19,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// TestEvaluatorIsRight asks a real Envoy and the evaluator the same: what
-// becomes of a request. Where v1 says what v3 says by the evaluator, v1 is right
-// too.
+// TestEvaluatorIsRight checks that a real Envoy does with each request what the evaluator
+// expects of the v3 resources. Other tests compare v1 with v3 through the evaluator.
 func TestEvaluatorIsRight(t *testing.T) {
 	outside.Slow(t)
 	asked := 0
@@ -57,8 +56,8 @@ func drawnConfig(t *testing.T, seed int) *ir.Config {
 	return selfContained(t, cfg)
 }
 
-// opened reports whether a listener opens the port that the request goes to:
-// startEnvoy moves it elsewhere.
+// opened reports whether a listener opens the port that the request goes to. Start opens
+// another port instead.
 func opened(cfg *ir.Config, r evaluator.Request) bool {
 	return slices.ContainsFunc(cfg.Listeners, func(l *ir.Listener) bool {
 		ip := l.IP
@@ -69,13 +68,13 @@ func opened(cfg *ir.Config, r evaluator.Request) bool {
 	})
 }
 
-// askable reports whether the request can be written as it is.
+// askable reports whether ask can write the request unchanged.
 func askable(r evaluator.Request) bool {
 	return slices.Contains([]string{http.MethodGet, http.MethodPost}, r.Method) &&
 		strings.HasPrefix(r.Path, "/") && r.Host != "" && !strings.Contains(r.Host, "/") && r.Destination.Addr().Is4()
 }
 
-// certain reports whether the outcome does not hang on a draw, and comes soon.
+// certain reports whether the outcome is the same each time, and has no delay.
 func certain(o evaluator.Outcome) bool {
 	for _, s := range o.Shares {
 		for _, f := range s.Faults {
@@ -87,7 +86,7 @@ func certain(o evaluator.Outcome) bool {
 	return true
 }
 
-// answer is what came back. The body is a backend's, by its words.
+// An answer is a response, with the words of the body that a backend wrote.
 type answer struct {
 	status   int // 0: the connection was closed
 	location string
@@ -105,7 +104,7 @@ func ask(t *testing.T, e *envoytest.Envoy, r evaluator.Request) answer {
 	return answer{got.Status, got.Header.Get("Location"), strings.Split(got.Body, " ")}
 }
 
-// disagreement is "" when the answer is one that the outcome allows.
+// disagreement returns how the answer differs from all that the outcome allows, or "".
 func disagreement(want evaluator.Outcome, got answer) string {
 	switch abort := abortStatus(want); {
 	case want.Status != 0:

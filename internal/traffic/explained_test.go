@@ -19,7 +19,7 @@ func asWritten(t *testing.T) *ir.Cluster {
 	return envoytest.Cluster("as-written", server.Listener.Addr())
 }
 
-// edge is a proxy with one open port and these routes.
+// edge returns the configuration of a proxy with the routes at its port 80.
 func edge(cluster *ir.Cluster, routes ...*ir.Route) *ir.Config {
 	return &ir.Config{
 		Clusters: []*ir.Cluster{cluster},
@@ -29,7 +29,8 @@ func edge(cluster *ir.Cluster, routes ...*ir.Route) *ir.Config {
 	}
 }
 
-// TestExplainedPaths: what routes and clusters get to see of a path is what is said.
+// TestExplainedPaths checks that package explain and an Envoy refuse the same paths, and make
+// the same path of every other.
 func TestExplainedPaths(t *testing.T) {
 	to := asWritten(t)
 	cfg := edge(to, &ir.Route{Clusters: []ir.WeightedCluster{{Name: to.Name, Weight: 1}}})
@@ -50,7 +51,7 @@ func TestExplainedPaths(t *testing.T) {
 	}
 }
 
-// paths have each sign, as it is and escaped, and segments of many kinds.
+// paths returns paths with each sign, as it is and escaped, and with segments of many kinds.
 func paths() []string {
 	var out []string
 	for c := '!'; c <= '~'; c++ {
@@ -73,8 +74,9 @@ func paths() []string {
 	return out
 }
 
-// TestExplainedHeaders: of a header that is there twice, one value must be as a
-// condition has it, and none as one has it that must not hold.
+// TestExplainedHeaders checks that package explain and an Envoy agree on conditions for
+// headers that a request has several times: one of the values must meet a condition, and no
+// value may meet a negated one.
 func TestExplainedHeaders(t *testing.T) {
 	to := asWritten(t)
 	conditions := []ir.HeaderMatch{

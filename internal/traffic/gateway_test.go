@@ -14,8 +14,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// mutualGateway has a host with a secret, and one that shares its port and lets
-// in anybody.
+// mutualGateway has a host that demands certificates of its clients. At port 9443 it shares
+// the port with a host that does not.
 const mutualGateway = `
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
@@ -51,8 +51,9 @@ spec:
   http: [{route: [{destination: {host: web}}]}]
 `
 
-// TestMutualGatewayDemandsACertificate: who shows none, or one of a stranger, does
-// not get in, and not by the door of others at the port.
+// TestMutualGatewayDemandsACertificate checks that a MUTUAL server refuses a client without a
+// certificate or with an unknown one, even if the client connects by another server of the
+// port.
 //
 // Observes Gateway servers[].tls.mode servers[].tls.caCertificates
 func TestMutualGatewayDemandsACertificate(t *testing.T) {
@@ -87,7 +88,7 @@ func TestMutualGatewayDemandsACertificate(t *testing.T) {
 		{"http_0.0.0.0_9443", "WEB.example", "web.example", "client", "200 OK"},
 		{"http_0.0.0.0_9443", "web.example", "web.example", "none", ""},
 		{"http_0.0.0.0_9443", "web.example", "web.example", "stranger", ""},
-		// A client that comes by the door for all does not get what is behind the other.
+		// A client that connected by the SIMPLE server gets nothing from the MUTUAL one.
 		{"http_0.0.0.0_9443", "open.example", "web.example:30443", "none", "421 Misdirected Request"},
 		{"http_0.0.0.0_9443", "open.example", "web.example", "none", "421 Misdirected Request"},
 		{"http_0.0.0.0_9443", "other.example", "open.example", "none", ""},
@@ -108,8 +109,8 @@ func TestMutualGatewayDemandsACertificate(t *testing.T) {
 	}
 }
 
-// TestMutualGatewayWithoutAuthoritiesIsClosed: with nothing to verify clients
-// by, the port of the MUTUAL server alone is not opened.
+// TestMutualGatewayWithoutAuthoritiesIsClosed checks that a proxy does not open the port of a
+// MUTUAL server that has no certificates of authorities to verify clients with.
 func TestMutualGatewayWithoutAuthoritiesIsClosed(t *testing.T) {
 	cfg, problems := routerConfig(t, mesh.Certificate{CertificateFile: "/a.crt", KeyFile: "/a.key"}, mutualGateway)
 	for _, l := range cfg.Listeners {
@@ -129,7 +130,7 @@ func TestMutualGatewayWithoutAuthoritiesIsClosed(t *testing.T) {
 	}
 }
 
-// routerConfig is that of a router in a mesh with the secret "front".
+// routerConfig returns the configuration of a router in a mesh with the secret "front".
 func routerConfig(t *testing.T, front mesh.Certificate, text string) (*ir.Config, diag.List) {
 	t.Helper()
 	settings := mesh.DefaultSettings()

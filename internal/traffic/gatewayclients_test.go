@@ -15,9 +15,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// gatewayServers are servers, each at a port of its own, with who may come in:
-// of the clients those that are named. In the settings CERTS is the folder of
-// the certificates.
+// gatewayServers has the TLS settings of servers, each at a port of its own, and the names of
+// the clients that the server lets in. In the settings, CERTS stands for the folder of the
+// certificates.
 var gatewayServers = []struct {
 	tls  string
 	lets []string
@@ -41,8 +41,8 @@ var gatewayServers = []struct {
 
 const frontPair = "serverCertificate: CERTS/front.crt, privateKey: CERTS/front.key"
 
-// TestClientsOfAGateway: a server lets in whom it is told to, and nobody else.
-// All clients speak TLS 1.2 at most.
+// TestClientsOfAGateway checks that each server lets in the clients that its settings allow,
+// and no others. All clients speak TLS 1.2 at most.
 //
 // Observes Gateway servers[].tls.mode servers[].tls.caCertificates servers[].tls.subjectAltNames servers[].tls.caCrl servers[].tls.credentialName
 // Observes Gateway servers[].tls.caCertCredentialName servers[].tls.credentialNames servers[].tls.verifyCertificateHash servers[].tls.verifyCertificateSpki
@@ -87,15 +87,16 @@ func TestClientsOfAGateway(t *testing.T) {
 				t.Fatal(err)
 			}
 			if shown := conn.ConnectionState().PeerCertificates[0].DNSNames[0]; shown != name {
-				t.Errorf("who asks for %s is shown the certificate of %s", name, shown)
+				t.Errorf("a client that asks for %s sees the certificate of %s", name, shown)
 			}
 			_ = conn.Close()
 		}
 	}
 }
 
-// gatewayClients are clients by their names, one that shows no certificate and
-// one of a strange authority among them. The server's files are there, too.
+// gatewayClients writes the files of the clients and servers to a folder, and returns the
+// certificates of the clients by their names. The client none has no certificate, and the
+// certificate of stranger is from another authority.
 func gatewayClients(t *testing.T, dir string) map[string]tls.Certificate {
 	t.Helper()
 	authority := selfsigned.NewAuthority(t, dir)
@@ -120,7 +121,8 @@ func gatewayClients(t *testing.T, dir string) map[string]tls.Certificate {
 	return out
 }
 
-// gatewayFor opens the servers, in which HASH and SPKI are those of one client.
+// gatewayFor returns objects with a Gateway that has the gatewayServers. In their settings,
+// HASH and SPKI stand for the hashes of the pinned certificate and of its key.
 func gatewayFor(pinned tls.Certificate, dir string) string {
 	var servers strings.Builder
 	for i, server := range gatewayServers {

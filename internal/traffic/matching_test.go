@@ -18,25 +18,26 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// way is how the requests of the page come to a proxy.
+// A way is one in which the requests of the page come to a proxy.
 type way struct {
 	title string
 	cfg   *ir.Config
 	dial  func(ip string, port int) net.Conn
-	// asked is a request on that way, for package explain.
+	// asked returns a request that comes in this way, for package explain.
 	asked func(ip string, port int) explain.Request
 }
 
-// What becomes of a request of the page. All others are refused or closed.
+// These words of the page say what becomes of a request. All other words say that the proxy
+// refuses the request or closes the connection.
 const (
 	byRule     = "rule"
 	goesOn     = "goes on"
 	passesRule = "SERVICE" // It is answered as if there were no rule.
 )
 
-// TestMatchingPage sends every spelling of the page, in every way, to a real
-// Envoy. Those that name a host with a rule never pass the rule, and explain says
-// of each what the Envoy does.
+// TestMatchingPage sends every spelling of the page, in every way, to a real Envoy. It checks
+// that no request for a host with a rule passes the rule, and that package explain says of
+// each request what the Envoy does. It writes the results to the page.
 //
 // Observes VirtualService hosts http[].match[].uri.prefix http[].match[].scheme.exact tls[].match[].sniHosts
 func TestMatchingPage(t *testing.T) {
@@ -56,8 +57,7 @@ func TestMatchingPage(t *testing.T) {
 	golden.Page(t, "../../docs/reference/matching.md", text)
 }
 
-// startWays are those of a sidecar, in both modes for unknown hosts, and of a
-// router.
+// startWays returns the ways to a sidecar, in both modes for unknown hosts, and to a router.
 func startWays(t *testing.T, objects string) []way {
 	t.Helper()
 	var out []way
@@ -80,8 +80,9 @@ func startWays(t *testing.T, objects string) []way {
 	}})
 }
 
-// startMatching runs an Envoy whose clusters are the service, which answers with
-// what it was asked for, and the place where unknown hosts go on to.
+// startMatching compiles objects for a proxy and runs an Envoy with the result. The Envoy has
+// one backend in place of every service, and another one in place of the destinations of
+// requests to unknown hosts.
 func startMatching(t *testing.T, settings *mesh.Settings, node, objects string) (*ir.Config, *envoytest.Envoy) {
 	t.Helper()
 	compiled, _ := compiledFor(t, settings, node, objects)
@@ -101,8 +102,9 @@ func startMatching(t *testing.T, settings *mesh.Settings, node, objects string) 
 	return cfg, envoytest.Start(t, cfg)
 }
 
-// echoing is a cluster whose endpoint says what it was asked for, and a word first.
-// It speaks to a client that begins TLS too: it says the word and hangs up.
+// echoing returns a cluster whose endpoint answers with a word, the host and the header
+// x-secret of the request. If a client begins TLS, the endpoint writes the word and closes the
+// connection.
 func echoing(t *testing.T, name, word string) *ir.Cluster {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -114,7 +116,8 @@ func echoing(t *testing.T, name, word string) *ir.Cluster {
 	return envoytest.Cluster(name, server.Listener.Addr())
 }
 
-// tlsSays is a listener that answers a word to what is not an HTTP request.
+// A tlsSays is a listener that writes a word to a connection if the connection does not begin
+// with an HTTP request.
 type tlsSays struct {
 	net.Listener
 	word string
@@ -146,7 +149,8 @@ func (p *peeked) Read(into []byte) (int, error) {
 	return p.reader.Read(into)
 }
 
-// namedBackend says the cluster's name to every connection, and hangs up.
+// namedBackend returns a cluster whose endpoint writes the cluster's name to every connection
+// and closes it.
 func namedBackend(t *testing.T, name string) *ir.Cluster {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -168,8 +172,8 @@ func namedBackend(t *testing.T, name string) *ir.Cluster {
 	return envoytest.Cluster(name, listener.Addr())
 }
 
-// lines of a file of the page, and which of them are under the mark that they name
-// another host, so that no rule is for them.
+// lines returns the lines of a file of the page. The lines after a heading name other hosts,
+// which have no rule.
 func lines(t *testing.T, file string) (all []string, others map[string]bool) {
 	t.Helper()
 	text, err := os.ReadFile("../../testdata/matching/" + file)
@@ -188,7 +192,7 @@ func lines(t *testing.T, file string) (all []string, others map[string]bool) {
 	return all, others
 }
 
-// row of a table of the page.
+// row returns a row of a table of the page.
 func row(first string, cells []string) string {
 	return fmt.Sprintf("| `%s` | %s |\n", strings.ReplaceAll(first, "|", `\|`), strings.Join(cells, " | "))
 }

@@ -19,7 +19,8 @@ import (
 
 const ruledIP = "10.20.0.5" // of ext.example.com
 
-// seenAnswer to a request; a status of 0 is a connection that was closed.
+// A seenAnswer is an answer to a request. A status of 0 says that the proxy closed the
+// connection.
 type seenAnswer struct {
 	status int
 	body   string
@@ -64,8 +65,9 @@ func hostRows(t *testing.T, ways []way) string {
 	return out
 }
 
-// testFollowed: the same spelling, for a path that the rule lets through, comes to
-// the service without what the rule takes away, and without the final dot.
+// testFollowed checks that a request in the same spelling, for a path that the rule lets
+// through, comes to the service without the header that the rule removes and without the
+// final dot of the host.
 func testFollowed(t *testing.T, w way, line string) {
 	t.Helper()
 	got := sendHost(t, w, line, "/")
@@ -76,8 +78,8 @@ func testFollowed(t *testing.T, w way, line string) {
 	}
 }
 
-// testExplained: package explain says the same of a request in HTTP/1.1 with one
-// Host header.
+// testExplained checks that package explain says of a request what became of it. It checks
+// only requests in HTTP/1.1 with one Host header.
 func testExplained(t *testing.T, w way, line, path string, got seenAnswer) {
 	t.Helper()
 	host, ok := strings.CutPrefix(line, "Host:")
@@ -96,7 +98,7 @@ func testExplained(t *testing.T, w way, line, path string, got seenAnswer) {
 	}
 }
 
-// sendHost sends the request that a line of the page describes.
+// sendHost sends the request that a line of the page describes, and returns the answer.
 func sendHost(t *testing.T, w way, line, path string) seenAnswer {
 	t.Helper()
 	conn := w.dial(ruledIP, 80)
@@ -131,7 +133,7 @@ func overHTTP1(t *testing.T, conn net.Conn, text string) seenAnswer {
 	return seenAnswer{got.Status, got.Body}
 }
 
-// overHTTP2 sends the fields of a line, such as ":authority: a, host: b".
+// overHTTP2 sends a request with the fields of a line, such as ":authority: a, host: b".
 func overHTTP2(t *testing.T, conn net.Conn, fields, path string) seenAnswer {
 	t.Helper()
 	var block bytes.Buffer

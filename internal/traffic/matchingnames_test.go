@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/explain"
 )
 
-// nameRows are about connections that begin TLS, to addresses that the proxy knows
-// and to one that it does not.
+// nameRows returns the tables for connections that begin TLS, to addresses that the proxy
+// knows and to one that it does not know.
 func nameRows(t *testing.T, ways []way) string {
 	all, others := lines(t, "names.txt")
 	var out strings.Builder
@@ -50,7 +50,8 @@ func nameRows(t *testing.T, ways []way) string {
 	return out.String()
 }
 
-// connected is what becomes of a connection: the backend says who it is.
+// connected returns what becomes of a connection: the name that the backend writes, or one of
+// the page's words.
 func connected(t *testing.T, w way, ip, name string) string {
 	t.Helper()
 	conn := w.dial(ip, 443)
@@ -77,8 +78,9 @@ const (
 	notTLS                 = "\x01plain\n"
 )
 
-// clientHello asks for a name, to the letter: crypto/tls asks for none with a final
-// dot or an address, so that it asks for another one of the same length first.
+// clientHello returns the beginning of a TLS connection that asks for a name, to the letter.
+// Package crypto/tls sends no address and no final dot. So clientHello makes it ask for
+// another name of the same length, and replaces that.
 func clientHello(t *testing.T, name string) []byte {
 	t.Helper()
 	if name == "no TLS" {
@@ -111,7 +113,7 @@ func clientHello(t *testing.T, name string) []byte {
 	return append(head, hello...)
 }
 
-// testExplainedName: package explain says where the connection goes.
+// testExplainedName checks that package explain says of a connection where it went.
 func testExplainedName(t *testing.T, w way, ip, name, got string) {
 	t.Helper()
 	if strings.Contains(name, " ") {

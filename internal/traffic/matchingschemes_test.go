@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// schemeRows are about a route for requests with the scheme http, over connections
-// without TLS. At a gateway no client passes it by what it says.
+// schemeRows returns the table for a rule about the scheme http, over connections without
+// TLS. At a gateway, no request passes the rule, whatever scheme it names.
 func schemeRows(t *testing.T, ways []way) string {
 	all, _ := lines(t, "schemes.txt")
 	out := head("Sent for `/plain`", ways)

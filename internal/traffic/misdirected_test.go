@@ -16,8 +16,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// nestedGateways have servers of one port whose names cover each other. In the
-// settings CERTS is the folder of the certificates.
+// nestedGateways has servers of one port, and the hosts of some include hosts of others. In
+// the settings, CERTS stands for the folder of the certificates.
 const nestedGateways = `
 apiVersion: networking.istio.io/v1
 kind: Gateway
@@ -73,8 +73,8 @@ spec:
   tls: [{match: [{sniHosts: [passed.example.com]}], route: [{destination: {host: elsewhere.example, port: {number: 443}}}]}]
 `
 
-// TestRequestsStayAtTheServerOfTheirConnection: a client that comes by one TLS server
-// gets nothing of another one at the port, whatever host it then asks for.
+// TestRequestsStayAtTheServerOfTheirConnection checks that a client that connected by one TLS
+// server gets nothing from another server of the port, whatever host its requests name.
 //
 // Observes Gateway servers[].hosts
 func TestRequestsStayAtTheServerOfTheirConnection(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// TestWhoOwnsWhat: objects of another namespace that are younger take no request or
-// connection from those of before, by address, block, name or server name.
+// TestWhoOwnsWhat checks that a younger object of another namespace takes no request and no
+// connection from an older object, by address, block, name or server name.
 func TestWhoOwnsWhat(t *testing.T) {
 	own, taker := envoytest.StartBackend(t, "own"), envoytest.StartBackend(t, "taker")
 	secure := httptest.NewTLSServer(&envoytest.Backend{Name: "named"})
@@ -116,7 +116,7 @@ spec:
 		{"10.50.0.1", "zz.named.example.com", "named"},
 		{"10.60.0.1", "zz.named.example.com", "named"},
 		{"10.99.0.1", "zz.named.example.com", "named"},
-		// A host is more precise than a wildcard, however old that is.
+		// A host comes before a wildcard, even an older one.
 		{"10.70.0.1", "db.wide.example.com", "precise"},
 		{"10.70.0.1", "other.wide.example.com", "named"},
 		{"10.70.0.1", "elsewhere.example", "precise"},

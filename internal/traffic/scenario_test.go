@@ -21,8 +21,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// TestScenarios has a real Envoy show what fields of objects do: each archive of
-// testdata/live beside the services of services.yaml there.
+// TestScenarios sends the requests of each archive of testdata/live through a real Envoy, and
+// checks the effects of the fields that the archive is about. The objects of each archive are
+// in a mesh with the services of services.yaml.
 func TestScenarios(t *testing.T) {
 	outside.Slow(t)
 	scenarios, err := scenario.ReadAll("../../testdata/live")
@@ -41,7 +42,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// stage is where a scenario plays.
+// A stage is an Envoy and the backends of one scenario.
 type stage struct {
 	*envoytest.Envoy
 	backends map[string]*echo
@@ -66,7 +67,7 @@ func play(t *testing.T, s scenario.Scenario) {
 	}
 }
 
-// observable holds if each field that is seen at work is set.
+// observable checks that the objects set each field whose effect a step checks.
 func observable(t *testing.T, s scenario.Scenario) {
 	specs, err := scenario.ReadSpecs(s.Objects)
 	if err != nil {
@@ -81,9 +82,8 @@ func observable(t *testing.T, s scenario.Scenario) {
 	}
 }
 
-// placed gives ${certs} as a folder with two certificates and their keys, tls and other,
-// and any other ${name} as
-// the port of a backend with the name.
+// placed returns a function that fills in a text: ${certs} is a folder with two certificates
+// and their keys, tls and other; any other ${name} is the port of a backend with that name.
 func (st *stage) placed(t *testing.T) func(text string) string {
 	certs := t.TempDir()
 	for _, name := range []string{"tls", "other"} {
@@ -102,7 +102,7 @@ func (st *stage) placed(t *testing.T) func(text string) string {
 	}
 }
 
-// take asks what the step asks, and looks.
+// take sends the requests of a step, and checks all that the step expects.
 func (st *stage) take(t *testing.T, s scenario.Step) {
 	t.Helper()
 	before := st.seen()
@@ -128,7 +128,8 @@ func (st *stage) take(t *testing.T, s scenario.Step) {
 	}
 }
 
-// wrong looks at one answer; what is about more is none of its business.
+// wrong returns how one answer differs from an expected value, or "". It ignores values that
+// are about more than one answer.
 func (r scenarioReply) wrong(want scenario.Pair) string {
 	found := ""
 	switch name := want.Name; {
@@ -155,7 +156,8 @@ func (r scenarioReply) wrong(want scenario.Pair) string {
 	return unlike(want.Value, found)
 }
 
-// wrong looks at all answers of a step, and at what else there was.
+// wrong returns how the answers of a step, the requests that backends received, or the Envoy's
+// statistics differ from an expected value, or "".
 func (st *stage) wrong(t *testing.T, want scenario.Pair, times int, answers tally, before map[string]int) string {
 	switch want.Name {
 	case "from":
@@ -179,14 +181,14 @@ func (st *stage) wrong(t *testing.T, want scenario.Pair, times int, answers tall
 	case "slow", "host", "path", "proto", "body":
 	default:
 		if want.Name[0] != '>' && want.Name[0] != '<' {
-			return "nobody looks at that"
+			return "no test knows this word"
 		}
 	}
 	return ""
 }
 
-// awaitStat returns when a counter or gauge is above 0: what a request leads to
-// may come after its answer.
+// awaitStat waits until a counter or gauge is above 0. An Envoy may change it after the answer
+// to the request.
 func (st *stage) awaitStat(t *testing.T, name string) {
 	t.Helper()
 	above := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + `: [1-9]`)
@@ -197,8 +199,7 @@ func (st *stage) awaitStat(t *testing.T, name string) {
 	}
 }
 
-// tally is how often a backend answered, and how often a connection brought a
-// request to one.
+// A tally counts the answers of each backend, and the requests of each connection to one.
 type tally struct{ from, peers map[string]int }
 
 func (a tally) wrongFrom(want string) string {
@@ -210,7 +211,8 @@ func (a tally) wrongFrom(want string) string {
 	return unlike(want, found)
 }
 
-// unlike says what was found unless it is as wanted.
+// unlike says what was found, or returns "" if that is as wanted. A wanted text that begins
+// with ~ is a regular expression.
 func unlike(want, found string) string {
 	pattern, isPattern := strings.CutPrefix(want, "~")
 	if isPattern && regexp.MustCompile(pattern).MatchString(found) || !isPattern && found == want {

@@ -26,18 +26,19 @@ import (
 	"github.com/pilot-api/pilot-api/internal/scenario"
 )
 
-// echo is a backend that tells what it is asked, in either version of HTTP. A
-// name that begins with tls is reached by TLS. What else it does a request says:
-// "answer" is the status, of the first request alone with the same "once"; "give"
-// is a header of the answer, as name=value; one with "hang" gets no answer.
+// An echo is a backend that answers with what it received, in either version of HTTP. A
+// backend whose name begins with tls uses TLS. Headers of a request say what else it does:
+// "answer" is the status of the answer, and with "once" only the first request with that value
+// gets it; "give" is a header of the answer, as name=value; a request with "hang" gets no
+// answer.
 type echo struct {
 	name   string
 	server *httptest.Server
 	seen   atomic.Int64
-	asked  *sync.Map // Each "once" that some backend has seen.
+	asked  *sync.Map // the values of "once" that any backend has received
 }
 
-// echoed is what it tells.
+// An echoed is the body of an echo's answer.
 type echoed struct {
 	Name, Proto, Host, Path, Peer string
 	Header                        http.Header
@@ -95,8 +96,8 @@ func (e *echo) isFirst(once string) bool {
 	return !asked
 }
 
-// await returns when the backend has been asked so often: who gets a copy is
-// asked beside the answer.
+// await waits until the backend has received a number of requests. An Envoy may send the copy
+// of a request after the answer.
 func (e *echo) await(t *testing.T, want int) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); int(e.seen.Load()) < want; time.Sleep(time.Millisecond) {
@@ -106,7 +107,7 @@ func (e *echo) await(t *testing.T, want int) {
 	}
 }
 
-// seen is how often each backend was asked.
+// seen returns how many requests each backend has received.
 func (st *stage) seen() map[string]int {
 	out := map[string]int{}
 	for name, e := range st.backends {
@@ -164,7 +165,7 @@ func requestText(s scenario.Step, u *url.URL, numbered *strings.Replacer) string
 	return out.String() + closing + "\r\n"
 }
 
-// connection is a captured one, or one to an open port at the edge.
+// connection returns a captured connection, or one to an open port of a router.
 func (st *stage) connection(t *testing.T, s scenario.Step, u *url.URL, numbered *strings.Replacer) net.Conn {
 	t.Helper()
 	port, err := strconv.Atoi(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))

@@ -13,7 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// TestServiceAddresses calls services by all of their addresses.
+// TestServiceAddresses checks that a service gets the connections to each of its addresses.
 func TestServiceAddresses(t *testing.T) {
 	a, b, c := envoytest.StartBackend(t, "a"), envoytest.StartBackend(t, "b"), envoytest.StartBackend(t, "c")
 	e := startCompiled(t, mesh.DefaultSettings(), callerNode, fmt.Sprintf(`
@@ -71,7 +71,8 @@ spec:
 	}
 }
 
-// TestServiceInstances calls instances that are no IP addresses of the registry.
+// TestServiceInstances sends requests to endpoints that are sockets of a file system or names,
+// and to services without endpoints.
 func TestServiceInstances(t *testing.T) {
 	outside.Slow(t)
 	a := envoytest.StartBackend(t, "a")

@@ -11,8 +11,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// TestSidecar: calls come to the socket, or the port, where the workload listens
-// behind one that is open; of hosts that are not imported none is reached.
+// TestSidecar checks that requests to an ingress port of a Sidecar come to the socket or port
+// where the workload listens, and that the workload reaches no host that its Sidecar does not
+// import.
 func TestSidecar(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "app.sock")
 	behind, err := net.Listen("unix", socket)
@@ -67,7 +68,7 @@ spec:
 		{"10.0.0.7", 8001, "caller", 200, "socket"},
 		{"10.0.0.7", 8002, "caller", 200, "port"},
 		{"127.0.0.1", 8003, "caller", 200, "port"},
-		{"10.0.0.7", 8000, "caller", 0, ""}, // Its service has it, and the Sidecar does not.
+		{"10.0.0.7", 8000, "caller", 0, ""}, // The port of the service is not in the Sidecar.
 		{"127.0.0.1", port, "known.example", 200, "port"},
 		{"127.0.0.1", port, "unknown.example", 502, ""},
 		{"127.0.0.1", port + 1, "known.example", 0, ""},

@@ -17,7 +17,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// edgeServices are two services whose TLS ends at themselves, and one without.
+// edgeServices has two services that end TLS themselves, and one without TLS.
 const edgeServices = `
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
@@ -58,7 +58,7 @@ spec:
 ---
 `
 
-// onePort has connections that pass through, and two certificates, on one port.
+// onePort has a Gateway with a PASSTHROUGH server and two certificates at one port.
 const onePort = edgeServices + `
 apiVersion: networking.istio.io/v1
 kind: Gateway
@@ -118,8 +118,8 @@ spec:
     route: [{destination: {host: web}}]
 `
 
-// TestServerNamesAtOnePort: a client gets to what is behind the name that it asks
-// for, in the way that the server says.
+// TestServerNamesAtOnePort checks that a client reaches the service for the server name that it
+// asks for, with the TLS settings of the server for that name.
 //
 // Observes VirtualService tls[].match[].sniHosts tls[].match[].port tls[].route[].destination.host tcp[].route[].weight
 // Observes Gateway servers[].tls.mode servers[].tls.credentialName servers[].tls.maxProtocolVersion servers[].tls.cipherSuites servers[].hosts
@@ -211,7 +211,8 @@ func TestServerNamesAtOnePort(t *testing.T) {
 	})
 }
 
-// tlsBackend tells its name to whoever comes with TLS, and counts.
+// tlsBackend returns a cluster and the number of requests to its endpoint. The endpoint uses
+// TLS and answers with the cluster's name.
 func tlsBackend(t *testing.T, name string) (*ir.Cluster, *atomic.Int64) {
 	t.Helper()
 	count := &atomic.Int64{}

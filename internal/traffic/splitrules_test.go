@@ -14,7 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// webEntry declares web.example, whose endpoint is at a port of this machine.
+// webEntry declares web.example, with an endpoint at a port of 127.0.0.1.
 const webEntry = `
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
@@ -34,8 +34,8 @@ func answering(t *testing.T, word string) int {
 	return envoytest.Port(envoytest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, word) }))
 }
 
-// A pair of VirtualServices for one host of a gateway: one serves it, one denies
-// a path. PREFIX comes before the name of the one that denies.
+// splitDeny has two VirtualServices for one host of a gateway. The one called m-app serves the
+// host, and the one called NAME denies a path.
 const splitDeny = `
 apiVersion: networking.istio.io/v1
 kind: Gateway
@@ -60,9 +60,9 @@ spec:
   http: [{match: [{uri: {prefix: /admin}}], directResponse: {status: 403}}]
 `
 
-// TestSplitDenyHoldsAtAGateway: a path that one VirtualService denies stays denied
-// if another one serves the host, whatever their names and ages are and however
-// the other one takes all requests.
+// TestSplitDenyHoldsAtAGateway checks that a path that one VirtualService denies stays denied
+// if another VirtualService serves the host, whatever their names and ages are, and however the
+// other one matches all requests.
 //
 // Observes VirtualService hosts gateways http[].directResponse.status
 func TestSplitDenyHoldsAtAGateway(t *testing.T) {
@@ -96,9 +96,9 @@ func TestSplitDenyHoldsAtAGateway(t *testing.T) {
 	}
 }
 
-// TestSplitTLSHoldsAtASidecar: TLS that one DestinationRule of a host asks for is
-// used to all its subsets, whichever rule declares them and comes first. The
-// endpoint speaks TLS alone, so a plain request fails.
+// TestSplitTLSHoldsAtASidecar checks that TLS that one DestinationRule of a host demands is
+// used for all subsets of the host, whichever rule declares them and whichever rule is older.
+// The endpoint speaks only TLS, so a plain request fails.
 //
 // Observes DestinationRule subsets trafficPolicy.tls.mode
 func TestSplitTLSHoldsAtASidecar(t *testing.T) {

@@ -9,8 +9,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// TestUnknownDestinations: what nobody declared goes on to where it was going,
-// or nowhere, as the mesh wants it; a rule to refuse holds in either.
+// TestUnknownDestinations checks that a request to a host that no object declares goes on to
+// its destination or is refused, as the mesh settings say, and that a rule which denies a path
+// holds in both modes.
 func TestUnknownDestinations(t *testing.T) {
 	outside.Slow(t)
 	port, other := answering(t, "there"), answering(t, "other")
@@ -61,8 +62,8 @@ spec:
 	}
 }
 
-// TestRulesHoldAtAllHTTPPorts: a rule that denies a host which nobody declares still
-// holds when somebody of another namespace declares the host at another port.
+// TestRulesHoldAtAllHTTPPorts checks that a rule that denies a path of an undeclared host still
+// holds if another namespace declares the host at another port.
 //
 // Observes VirtualService hosts http[].directResponse.status
 func TestRulesHoldAtAllHTTPPorts(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// A rule whose routes and matches exceed a small budget, beside one that does not.
+// withheldRules returns objects with a rule that exceeds a small budget, and one that does not.
 func withheldRules(gateways string) string {
 	var matches strings.Builder
 	for i := range 40 {
@@ -55,9 +55,9 @@ spec:
 `, gateways, matches.String())
 }
 
-// TestWithheldVirtualServiceAnswersNothing: while a VirtualService is withheld, no
-// request for its hosts reaches an endpoint, by no other rule and not as a request
-// to an unknown host. Other hosts are served.
+// TestWithheldVirtualServiceAnswersNothing checks that no request for a host of a withheld
+// VirtualService reaches an endpoint, neither by another rule nor as a request to an unknown
+// host, and that requests for other hosts do.
 func TestWithheldVirtualServiceAnswersNothing(t *testing.T) {
 	outside.Slow(t)
 	settings := mesh.DefaultSettings()
