@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// TestBehaviour sends requests through a real Envoy that runs on our spelling.
+// TestBehaviour checks that a real Envoy does with requests what the IR says.
 func TestBehaviour(t *testing.T) {
 	a, b := envoytest.StartBackend(t, "a"), envoytest.StartBackend(t, "b")
 	e := envoytest.Start(t, behaviourConfig(a, b))
@@ -213,19 +213,28 @@ func behaviourConfig(a, b *envoytest.Backend) *ir.Config {
 	}
 	pair := a.Cluster()
 	pair.Name, pair.LoadBalancer, pair.Hosts = "pair", ir.Random, append(pair.Hosts, b.Cluster().Hosts...)
-	inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{Name: "svc", Domains: []string{"svc"}, Routes: routes}}}
-	return config(nil, []*ir.Listener{
-		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
-		{IP: "0.0.0.0", Port: envoytest.ServicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
-		{IP: "127.0.0.1", Port: 15002, Bind: true, HTTP: &ir.HTTPListener{Inline: inline, ForwardProxy: true}},
-		{IP: "0.0.0.0", Port: 9000, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{
+	listeners := captured(routes...)
+	table := listeners[1].HTTP.Inline
+	return config(nil, append(listeners,
+		&ir.Listener{IP: "127.0.0.1", Port: 15002, Bind: true, HTTP: &ir.HTTPListener{Inline: table, ForwardProxy: true}},
+		&ir.Listener{IP: "0.0.0.0", Port: 9000, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{
 			{Destinations: []string{"10.2.0.0/24"}, Clusters: ir.Whole("a")},
 			{Destinations: []string{"10.2.0.1/32", "10.2.0.0/16"}, Clusters: ir.Whole("b")},
 		}}},
-	}, a.Cluster(), b.Cluster(), pair)
+	), a.Cluster(), b.Cluster(), pair)
 }
 
-// request goes to the service as captured traffic does.
+// captured returns the listeners of a sidecar: one that captures connections, and one that
+// has the routes for requests to the service, whose host is svc.
+func captured(routes ...*ir.Route) []*ir.Listener {
+	table := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{Name: "svc", Domains: []string{"svc"}, Routes: routes}}}
+	return []*ir.Listener{
+		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
+		{IP: "0.0.0.0", Port: envoytest.ServicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: table}},
+	}
+}
+
+// request sends a request to the service, in a captured connection.
 func request(t *testing.T, e *envoytest.Envoy, method, url string, header http.Header) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)

@@ -15,7 +15,7 @@ import (
 
 const nodeID = "sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local"
 
-// bootstrapOf is the default, changed.
+// bootstrapOf returns the default options with a node, a server and a change.
 func bootstrapOf(change func(*envoy.BootstrapOptions)) envoy.BootstrapOptions {
 	o := envoy.DefaultBootstrap()
 	o.NodeID, o.Server = nodeID, "http://127.0.0.1:8080"

@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// aCase is a piece of IR whose spellings are in testdata/<name>.txtar.
+// An aCase is a configuration whose spellings are in testdata/<name>.txtar.
 type aCase struct {
 	name   string
 	config *ir.Config
@@ -44,7 +44,7 @@ func all(cluster string) []ir.WeightedCluster {
 	return []ir.WeightedCluster{{Name: cluster, Weight: 100}}
 }
 
-// table has one virtual host with the routes, all by the rule.
+// table returns a route table with one virtual host, whose routes all come from the rule.
 func table(name string, routes ...*ir.Route) *ir.RouteTable {
 	for _, r := range routes {
 		r.Origins = rule
@@ -243,8 +243,8 @@ func faultCase() *ir.Config {
 		registryCluster("early"), registryCluster("elsewhere"), registryCluster("late"), registryCluster("same"), registryCluster("user"))
 }
 
-// bystanderHosts have a faulted route each, and one that goes to the same
-// cluster.
+// bystanderHosts returns virtual hosts that have a route with a fault and another route to the
+// same cluster.
 func bystanderHosts(f *ir.Fault) []*ir.VirtualHost {
 	route := func(name, cluster, user string, fault *ir.Fault) *ir.Route {
 		r := &ir.Route{Clusters: all(cluster), Fault: fault, Origins: []diag.Ref{{Kind: "RouteRule", Name: name}}}

@@ -29,7 +29,8 @@ func twoProtocols(t *testing.T) []ir.Endpoint {
 	return envoytest.Cluster("", server.Listener.Addr()).Hosts
 }
 
-// TestConnections: connections to the endpoints are held as the cluster says.
+// TestConnections checks that an Envoy opens, shares and closes connections as clusters and
+// TCP routes say.
 func TestConnections(t *testing.T) {
 	const short = 100 * time.Millisecond
 	soon := short
@@ -45,14 +46,11 @@ func TestConnections(t *testing.T) {
 	for _, name := range []string{"plain", "h2", "same", "once"} {
 		routes = append(routes, &ir.Route{Match: ir.Match{Path: "/" + name}, Clusters: all(name)})
 	}
-	inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{Name: "svc", Domains: []string{"svc"}, Routes: routes}}}
-	e := envoytest.Start(t, config(nil, []*ir.Listener{
-		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
-		{IP: "0.0.0.0", Port: envoytest.ServicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
-		{IP: "0.0.0.0", Port: 9000, TCP: streamed(ir.Stream{})},
-		{IP: "0.0.0.0", Port: 9001, TCP: streamed(ir.Stream{IdleTimeout: &soon})},
-		{IP: "0.0.0.0", Port: 9002, TCP: streamed(ir.Stream{MaxDuration: short})},
-	},
+	e := envoytest.Start(t, config(nil, append(captured(routes...),
+		&ir.Listener{IP: "0.0.0.0", Port: 9000, TCP: streamed(ir.Stream{})},
+		&ir.Listener{IP: "0.0.0.0", Port: 9001, TCP: streamed(ir.Stream{IdleTimeout: &soon})},
+		&ir.Listener{IP: "0.0.0.0", Port: 9002, TCP: streamed(ir.Stream{MaxDuration: short})},
+	),
 		cluster("plain", ir.Cluster{Connections: ir.Connections{Keepalive: &ir.Keepalive{Time: time.Minute, Probes: 3}}}),
 		cluster("h2", ir.Cluster{HTTP2: true, Connections: ir.Connections{MaxStreams: 1, Ping: &ir.Ping{Interval: time.Second, Timeout: time.Second}}}),
 		cluster("same", ir.Cluster{HTTP2: true, Connections: ir.Connections{SameProtocol: true}}),

@@ -11,8 +11,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// TestHash: what says the same goes to the same endpoint, and what says other
-// things goes to several.
+// TestHash checks that requests with the same hashed value go to one endpoint, and that
+// requests with different values go to several.
 func TestHash(t *testing.T) {
 	var hosts []ir.Endpoint
 	for i := range 4 {
@@ -38,12 +38,9 @@ func TestHash(t *testing.T) {
 		Name: "warm", Type: ir.StaticHosts, Hosts: hosts, LoadBalancer: ir.LeastRequest, Warmup: &ir.Warmup{Duration: time.Minute, Aggression: 1.5, MinimumPercent: &percent},
 	})
 	routes = append(routes, &ir.Route{Match: ir.Match{Path: "/warm"}, Clusters: all("warm")})
-	inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{Name: "svc", Domains: []string{"svc"}, Routes: routes}}}
-	e := envoytest.Start(t, config(nil, []*ir.Listener{
-		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
-		{IP: "0.0.0.0", Port: envoytest.ServicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
-		{IP: "0.0.0.0", Port: 9000, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole("source"), HashSource: true}}}},
-	}, clusters...))
+	e := envoytest.Start(t, config(nil, append(captured(routes...),
+		&ir.Listener{IP: "0.0.0.0", Port: 9000, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole("source"), HashSource: true}}}},
+	), clusters...))
 
 	const users, times = 16, 3
 	for _, name := range []string{"header", "table", "query", "cookie"} {

@@ -10,7 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// TestHealthCheck: of two endpoints one dies and leaves; then no request fails.
+// TestHealthCheck checks that no request fails after health checks have found that one of two
+// endpoints is gone.
 func TestHealthCheck(t *testing.T) {
 	for name, check := range map[string]ir.HealthCheck{
 		"http": {HTTP: &ir.HTTPHealthCheck{Path: "/healthz", Host: "svc"}}, "tcp": {},
@@ -22,13 +23,7 @@ func TestHealthCheck(t *testing.T) {
 				Name: "both", Type: ir.StaticHosts, HealthCheck: &check,
 				Hosts: append(stays.Cluster().Hosts, dies.Cluster().Hosts...),
 			}
-			inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{
-				Name: "svc", Domains: []string{"svc"}, Routes: []*ir.Route{{Clusters: all("both")}},
-			}}}
-			e := envoytest.Start(t, config(nil, []*ir.Listener{
-				{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
-				{IP: "0.0.0.0", Port: envoytest.ServicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
-			}, cluster))
+			e := envoytest.Start(t, config(nil, captured(&ir.Route{Clusters: all("both")}), cluster))
 			awaitFailed(t, e, 0)
 			met := map[string]bool{}
 			for range 10 {
@@ -49,7 +44,7 @@ func TestHealthCheck(t *testing.T) {
 	}
 }
 
-// awaitFailed polls until so many endpoints are known to be dead.
+// awaitFailed polls until health checks of a number of endpoints have failed.
 func awaitFailed(t *testing.T, e *envoytest.Envoy, want int) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)

@@ -14,8 +14,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// largeConfig has n services with two routes each: by cookie and prefix to a
-// 90/10 split, and all else.
+// largeConfig returns a configuration of n services. Each has a route for a cookie and a
+// prefix, to a 90/10 split, and a default route.
 func largeConfig(n int) *ir.Config {
 	t := &ir.RouteTable{Name: "80"}
 	cfg := config([]*ir.RouteTable{t}, []*ir.Listener{outbound(80, "80")})
@@ -42,7 +42,7 @@ func largeConfig(n int) *ir.Config {
 
 var dialects = map[string]func(testing.TB, *ir.Config) []byte{"v1": encodeV1, "v3": encodeV3}
 
-// encodeV1 and encodeV3 are all answers for the config, as bytes.
+// encodeV1 and encodeV3 return all answers for a configuration.
 func encodeV1(tb testing.TB, cfg *ir.Config) []byte {
 	clusters, _ := v1.Clusters(cfg)
 	listeners, _ := v1.Listeners(cfg, envoytest.ProxyIP)
@@ -80,8 +80,8 @@ func encodeV3(tb testing.TB, cfg *ir.Config) []byte {
 	return out
 }
 
-// TestEqualConfigsHaveEqualBytes makes each configuration several times, with new maps: a
-// walk through a map would show.
+// TestEqualConfigsHaveEqualBytes makes and encodes each configuration several times, with new
+// maps. So an encoding that depends on the order of a map differs.
 func TestEqualConfigsHaveEqualBytes(t *testing.T) {
 	all := func() []aCase { return append(cases(), aCase{"large", largeConfig(10)}) }
 	first := all()

@@ -21,8 +21,8 @@ func TestClusterName(t *testing.T) {
 	}
 }
 
-// TestEndpointsName: an order is read back, whatever its labels say, and what is
-// none stays in the key.
+// TestEndpointsName checks that an order is read back, whatever its labels are, and that a name
+// without an order is a key.
 func TestEndpointsName(t *testing.T) {
 	c := &ir.Cluster{EndpointKey: "a|http|version=v1", Order: &ir.Order{Labels: []ir.LabelValue{{Name: "x", Value: "|{}"}}, Near: "r/z"}}
 	name := envoy.EndpointsName(c)

@@ -15,8 +15,8 @@ import (
 	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
-// TestTwoProxiesOnOneMachine: with bootstraps that leave the admin port open both
-// start, and one that is given the other's does not.
+// TestTwoProxiesOnOneMachine checks that two Envoys start if their bootstraps leave the admin
+// port open, and that an Envoy does not start with the admin port of another.
 func TestTwoProxiesOnOneMachine(t *testing.T) {
 	first := startBootstrap(t, "sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local")
 	second := startBootstrap(t, "sidecar~10.0.0.8~web-2.shop~shop.svc.cluster.local")
@@ -50,7 +50,7 @@ func TestTwoProxiesOnOneMachine(t *testing.T) {
 	}
 }
 
-// startBootstrap runs an Envoy with our bootstrap, whose server is not there.
+// startBootstrap runs an Envoy with the bootstrap of a node. No server is there for it.
 func startBootstrap(t *testing.T, node string) *envoytest.Envoy {
 	t.Helper()
 	return envoytest.Run(t, envoyOf(t, bootstrapOf(func(o *envoy.BootstrapOptions) {

@@ -16,8 +16,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// Two Envoys of one machine never share a port, each with a part of the other's
-// connections: the second is told that it is taken.
+// TestPortsAreNotShared checks that an Envoy does not start with the port of another one. If
+// they shared it, each would get some of the other's connections.
 func TestPortsAreNotShared(t *testing.T) {
 	cfg := &ir.Config{Listeners: []*ir.Listener{{IP: "127.0.0.1", Port: 15002, Bind: true, HTTP: &ir.HTTPListener{Inline: &ir.RouteTable{Name: "inline"}}}}}
 	first := envoytest.Start(t, cfg)

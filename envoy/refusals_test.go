@@ -28,14 +28,14 @@ import (
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 )
 
-// A refusal is a row for a rule of v3.Refusals: what is just inside it and just
-// outside, as JSON of the type that it is drawn for.
+// A refusal is a row for a rule of v3.Refusals. It has resources just inside and just outside
+// the bounds of the rule, as JSON.
 type refusal struct {
 	about  string
 	as     func(*testing.T, string) v3.Message
 	inside []string
-	// outside is refused by Envoy. apart is what we refuse and Envoy takes: the
-	// row says why.
+	// Both Envoy and v3.Check refuse what is outside. Envoy takes what is apart, and v3.Check
+	// refuses it, for the reason that the row gives.
 	outside, apart []string
 }
 
@@ -207,8 +207,8 @@ func one[T any, M interface {
 	return out
 }
 
-// TestRefusals holds each rule of the list against a real Envoy. A newer one
-// that moved a bound fails here.
+// TestRefusals compares each rule of the list with a real Envoy. It fails if a newer Envoy has
+// other bounds.
 func TestRefusals(t *testing.T) {
 	outside.Slow(t)
 	program := outside.Tool(t, "envoy")
@@ -253,7 +253,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// envoyRefuses is what an Envoy says against a resource; "" when it takes it.
+// envoyRefuses returns why an Envoy refuses a resource, or "" if it takes the resource.
 func envoyRefuses(t *testing.T, program, dir string, m v3.Message) string {
 	t.Helper()
 	var r envoytest.Resources
@@ -279,7 +279,8 @@ func envoyRefuses(t *testing.T, program, dir string, m v3.Message) string {
 	return ""
 }
 
-// clusterFromFile finds its endpoints in a file, as they come by discovery.
+// clusterFromFile returns a cluster that reads its endpoints from a file, as if they came by
+// discovery.
 func clusterFromFile(t *testing.T, m *endpointv3.ClusterLoadAssignment) *clusterv3.Cluster {
 	t.Helper()
 	resource, err := protojson.Marshal(m)

@@ -21,8 +21,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// TestSpelling compares both spellings of each case with its archive, and with
-// what Envoy takes: the v1 schemas and the v3 constraints.
+// TestSpelling compares the v1 and v3 resources of each case with its archive, and checks them
+// against the v1 schemas and the v3 constraints.
 func TestSpelling(t *testing.T) {
 	for _, c := range cases() {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,8 +95,8 @@ func wantV3(t *testing.T, arc *golden.Archive, name string, m proto.Message) {
 	arc.Want("v3/"+name+".yaml", text)
 }
 
-// validateDeeply checks the constraints of a message and, unlike ValidateAll
-// alone, of every message packed in an Any within.
+// validateDeeply checks the constraints of a message. Unlike ValidateAll, it also checks the
+// messages that are packed in an Any.
 func validateDeeply(m proto.Message) error {
 	return protorange.Range(m.ProtoReflect(), func(p protopath.Values) error {
 		last := p.Index(-1)

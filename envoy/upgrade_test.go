@@ -35,8 +35,8 @@ func upgrading(t *testing.T) *ir.Cluster {
 	return envoytest.Cluster("echo", server.Listener.Addr())
 }
 
-// TestUpgrades: a connection becomes a WebSocket where the route does not say
-// otherwise, and then stays as long as both sides want.
+// TestUpgrades checks that a connection becomes a WebSocket unless the route refuses that, and
+// that it then stays open as long as both sides want.
 func TestUpgrades(t *testing.T) {
 	outside.Slow(t)
 	path := func(p string, r ir.Route) *ir.Route {
@@ -44,19 +44,15 @@ func TestUpgrades(t *testing.T) {
 		return &r
 	}
 	const limit = 100 * time.Millisecond
-	inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{Name: "svc", Domains: []string{"svc"}, Routes: []*ir.Route{
+	e := envoytest.Start(t, config(nil, captured(
 		path("/allowed", ir.Route{WebSocket: ir.UpgradeAllowed}),
 		path("/refused", ir.Route{WebSocket: ir.UpgradeRefused}),
 		path("/retried", ir.Route{Retry: &ir.Retry{Attempts: 2}}),
 		path("/timed", ir.Route{Timeout: limit}),
 		path("/tried", ir.Route{Retry: &ir.Retry{Attempts: 2, PerTryTimeout: limit}}),
-		{Match: ir.Match{Path: "/closed"}, Response: ir.Unavailable()},
+		&ir.Route{Match: ir.Match{Path: "/closed"}, Response: ir.Unavailable()},
 		path("", ir.Route{}),
-	}}}}
-	e := envoytest.Start(t, config(nil, []*ir.Listener{
-		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
-		{IP: "0.0.0.0", Port: envoytest.ServicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
-	}, upgrading(t)))
+	), upgrading(t)))
 	for path, want := range map[string]int{
 		"/": 101, "/allowed": 101, "/refused": 403, "/retried": 101, "/timed": 101, "/tried": 101, "/closed": 503,
 	} {
@@ -73,8 +69,8 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// outlives finds a WebSocket open when the limit of its route has passed, which
-// is one for the answer that upgrades.
+// outlives checks that a WebSocket is still open after the time limit of its route, which is
+// one for the answer that upgrades the connection.
 func outlives(t *testing.T, conn net.Conn, stream *bufio.Reader, path string) {
 	t.Helper()
 	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
@@ -89,7 +85,7 @@ func outlives(t *testing.T, conn net.Conn, stream *bufio.Reader, path string) {
 	talk(t, conn, stream, path)
 }
 
-// upgrade asks for a WebSocket and tells the status of the answer.
+// upgrade asks for a WebSocket, and returns the connection and the status of the answer.
 func upgrade(t *testing.T, e *envoytest.Envoy, path string) (net.Conn, *bufio.Reader, int) {
 	t.Helper()
 	conn := e.Captured(envoytest.ServiceIP, envoytest.ServicePort)
@@ -107,7 +103,7 @@ func upgrade(t *testing.T, e *envoytest.Envoy, path string) (net.Conn, *bufio.Re
 	return conn, stream, resp.StatusCode
 }
 
-// talk sends what is no HTTP, and gets it back.
+// talk checks that lines that are not HTTP come back.
 func talk(t *testing.T, conn net.Conn, stream *bufio.Reader, path string) {
 	t.Helper()
 	for _, line := range []string{"one\n", "two\n"} {

@@ -24,8 +24,8 @@ import (
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 )
 
-// TestEnvoyAccepts gives every case and every bootstrap to a real Envoy, which
-// builds all of it as if it had come by discovery.
+// TestEnvoyAccepts checks that a real Envoy accepts every case and every bootstrap without a
+// warning.
 func TestEnvoyAccepts(t *testing.T) {
 	outside.Slow(t)
 	program := outside.Tool(t, "envoy")
@@ -54,8 +54,8 @@ func TestEnvoyAccepts(t *testing.T) {
 	}
 }
 
-// TestEnvoyAcceptsTranslations does so with what package compile makes of the
-// example objects, but for their certificates.
+// TestEnvoyAcceptsTranslations checks that a real Envoy accepts every archive of
+// testdata/translate without a warning. Other certificates replace those of the archives.
 func TestEnvoyAcceptsTranslations(t *testing.T) {
 	outside.Slow(t)
 	program := outside.Tool(t, "envoy")
@@ -73,10 +73,10 @@ func TestEnvoyAcceptsTranslations(t *testing.T) {
 	}
 }
 
-// certificateFile is where a configuration in JSON names a file of TLS.
+// certificateFile matches the name of a file for TLS in a configuration.
 var certificateFile = regexp.MustCompile(`("(certificateChain|trustedCa|privateKey|crl)":\s*\{"filename":\s*)"[^"]*"`)
 
-// withCertificates names the self-signed ones instead of any other.
+// withCertificates replaces the names of files with those of self-signed certificates.
 func withCertificates(text []byte) []byte {
 	return certificateFile.ReplaceAllFunc(text, func(found []byte) []byte {
 		parts := certificateFile.FindSubmatch(found)
@@ -91,7 +91,7 @@ func withCertificates(text []byte) []byte {
 	})
 }
 
-// translation reads v3.json of an archive of package compile.
+// translation returns the resources in v3.json of an archive of testdata/translate.
 func translation(t *testing.T, file string) envoytest.Resources {
 	t.Helper()
 	archive, err := txtar.ParseFile(file)

@@ -44,7 +44,7 @@ type Answer struct {
 // Ask writes the text of a request to a connection, reads one response, and closes the
 // connection. It does not wait for the other side to close: an Envoy takes a second for that
 // after an answer of its own. If the other side closes the connection without a response,
-// the answer is the zero Answer. Any other response than HTTP fails the test.
+// the answer is the zero Answer. A response that is not HTTP fails the test.
 func Ask(t *testing.T, conn net.Conn, text string) Answer {
 	t.Helper()
 	defer conn.Close()

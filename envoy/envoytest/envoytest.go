@@ -42,9 +42,9 @@ type Envoy struct {
 }
 
 // Start runs an Envoy with the resources of a configuration until the test ends, and
-// returns when the Envoy is ready. Each listener that binds is at 127.0.0.1 or the address
-// that it has, on a free port. The listener that captures connections reads their original
-// destination from the PROXY protocol, as no test may change iptables.
+// returns when the Envoy is ready. Each listener that binds gets a free port. The listener
+// that captures connections reads their original destination from the PROXY protocol, so
+// that no test needs iptables.
 func Start(t *testing.T, cfg *ir.Config) *Envoy {
 	t.Helper()
 	b := ParseBootstrap(t, Standalone(t, Encode(cfg)))
@@ -70,8 +70,9 @@ func Start(t *testing.T, cfg *ir.Config) *Envoy {
 // FreePort lets the system choose a port.
 var FreePort = &corev3.SocketAddress_PortValue{}
 
-// Run starts the command of an Envoy, whose context ends with the test, and returns when its administration answers a path
-// with 200. If the test fails, Run logs what the Envoy said.
+// Run starts the command of an Envoy, and returns when the Envoy's administration answers a
+// path with 200. The context of the command must end with the test. If the test fails, Run
+// logs what the Envoy wrote.
 func Run(t *testing.T, cmd *exec.Cmd, path string) *Envoy {
 	t.Helper()
 	adminFile := filepath.Join(t.TempDir(), "admin")
@@ -104,7 +105,7 @@ func proxyProtocol(t *testing.T) *listenerv3.ListenerFilter {
 	}
 }
 
-// await polls, as an Envoy has no other way to say that it is up.
+// await polls, as an Envoy does not say in any other way that it is up.
 func (e *Envoy) await(adminFile, path string) {
 	e.t.Helper()
 	deadline := time.After(time.Minute)
@@ -146,7 +147,7 @@ func (e *Envoy) readPorts() {
 	}
 }
 
-// Dial connects to a listener that binds.
+// Dial connects to a listener that binds, by the listener's name.
 func (e *Envoy) Dial(listener string) net.Conn {
 	e.t.Helper()
 	port, ok := e.Ports[listener]
@@ -160,17 +161,20 @@ func (e *Envoy) Dial(listener string) net.Conn {
 	return conn
 }
 
-// DialPort connects to the listener for a port of the proxy: its name ends with the port.
-// Start has opened another port for it.
+// DialPort connects to the one listener for a port of the proxy, at the free port that Start
+// gave it.
 func (e *Envoy) DialPort(port int) net.Conn {
 	e.t.Helper()
+	var names []string
 	for name := range e.Ports {
 		if strings.HasSuffix(name, fmt.Sprintf("_%d", port)) {
-			return e.Dial(name)
+			names = append(names, name)
 		}
 	}
-	e.t.Fatalf("no listener for port %d among %v", port, e.Ports)
-	return nil
+	if len(names) != 1 {
+		e.t.Fatalf("%d listeners for port %d among %v, want one", len(names), port, e.Ports)
+	}
+	return e.Dial(names[0])
 }
 
 // Captured returns a connection that a workload at 127.0.0.1 opened to an IPv4 address and
