@@ -66,7 +66,6 @@ func TestWithheldVirtualServiceAnswersNothing(t *testing.T) {
 	objects := func(gateways string) string {
 		return fmt.Sprintf(webEntry, port) + strings.ReplaceAll(withheldRules(gateways), "PORT", fmt.Sprint(port))
 	}
-
 	for _, proxy := range []struct{ node, gateways string }{{callerNode, "mesh"}, {routerNode, "edge"}} {
 		t.Run(proxy.gateways, func(t *testing.T) {
 			_, problems := compiledFor(t, settings, proxy.node, objects(proxy.gateways))
