@@ -84,13 +84,15 @@ func (a *account[T]) ask(r *query.Reader) {
 }
 
 // excess returns why an object is withheld, or the zero Excess if it is not.
-func (p *plan) excess(of declared) mesh.Excess { return p.budget.withheld.Get(p.r, of.object.Key()) }
+func (rd *reader) excess(of declared) mesh.Excess {
+	return rd.budget.withheld.Get(rd.r, of.object.Key())
+}
 
-func (p *plan) withheld(of declared) bool { return p.excess(of).Withheld() }
+func (rd *reader) withheld(of declared) bool { return rd.excess(of).Withheld() }
 
 // reportExcess reports what multiplies in an object, and the effect.
-func (p *plan) reportExcess(excess mesh.Excess, ref diag.Ref, c cost, effect string) {
-	p.report(excess.Problem(ref, c.of, effect))
+func (rp *reporter) reportExcess(excess mesh.Excess, ref diag.Ref, c cost, effect string) {
+	rp.report(excess.Problem(ref, c.of, effect))
 }
 
 // endless is the upper bound of a product, so that sums of many products fit into

@@ -163,7 +163,7 @@ func (c *claims[T]) lists(d *domainPlan, namespace, host string) [][]*T {
 	add := func(name string) {
 		at := claimed{namespace: namespace, host: name, short: isShort(name)}
 		for _, at.callers = range slices.Compact([]string{"", d.namespace}) {
-			if list := c.in.under(d.plan, at); len(list) > 0 {
+			if list := c.in.under(&d.plan.reader, at); len(list) > 0 {
 				out = append(out, list)
 			}
 		}
@@ -236,11 +236,11 @@ func wildcards(host string) func(yield func(string) bool) {
 
 // ownerOf returns the namespace that a host belongs to: that of the object that
 // declares it, else the one in its name, else "".
-func (p *plan) ownerOf(host string) string {
-	if svc := p.service(host); svc != nil {
+func (rd *reader) ownerOf(host string) string {
+	if svc := rd.service(host); svc != nil {
 		return svc.Namespace
 	}
-	return mesh.NamespaceOf(host, p.settings.Domain)
+	return mesh.NamespaceOf(host, rd.settings.Domain)
 }
 
 // ownerOf returns the namespace that a host belongs to as these callers see it. A

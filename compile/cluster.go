@@ -67,20 +67,20 @@ func (d *domainPlan) underPolicy(out *clusterPart, t target, pol *policy) {
 }
 
 // plainCluster returns an outbound cluster without any policy.
-func (p *plan) plainCluster(t target, network string) *ir.Cluster {
+func (rd *reader) plainCluster(t target, network string) *ir.Cluster {
 	out := &ir.Cluster{
 		Name:           t.name,
 		Type:           ir.Registry,
 		EndpointKey:    t.key,
-		ConnectTimeout: p.settings.ConnectTimeout,
+		ConnectTimeout: rd.settings.ConnectTimeout,
 		Origins:        []diag.Ref{t.origin},
 	}
 	if t.service == nil {
 		return out
 	}
 	out.HTTP2 = isHTTP2(t.port)
-	p.reach(out, t, network)
-	out.HealthCheck = p.healthCheck(out, t)
+	rd.reach(out, t, network)
+	out.HealthCheck = rd.healthCheck(out, t)
 	if t.service.Egress && t.port.Protocol == mesh.HTTPS {
 		out.TLS = &ir.ClientTLS{}
 	}
@@ -90,7 +90,7 @@ func (p *plan) plainCluster(t target, network string) *ir.Cluster {
 // reach sets how the cluster of a service finds its endpoints. The cluster itself
 // lists the endpoints of external services and sockets, as the registry does not
 // serve them.
-func (p *plan) reach(out *ir.Cluster, t target, network string) {
+func (rd *reader) reach(out *ir.Cluster, t target, network string) {
 	switch {
 	case t.service.Resolution == mesh.Passthrough:
 		out.Type = ir.OriginalDestination
@@ -99,12 +99,12 @@ func (p *plan) reach(out *ir.Cluster, t target, network string) {
 		}
 	case t.service.Resolution == mesh.DNS:
 		out.Type = ir.StrictDNS
-		if out.Hosts = p.hostsOf(t, network); t.service.OneAddress && len(out.Hosts) == 1 {
+		if out.Hosts = rd.hostsOf(t, network); t.service.OneAddress && len(out.Hosts) == 1 {
 			out.Type = ir.LogicalDNS
 		}
 	case t.service.External, t.service.Sockets:
 		out.Type = ir.StaticHosts
-		out.Hosts = p.hostsOf(t, network)
+		out.Hosts = rd.hostsOf(t, network)
 	case network != "":
 		key := mesh.ParseServiceKey(t.key)
 		key.Network = network
@@ -115,14 +115,14 @@ func (p *plan) reach(out *ir.Cluster, t target, network string) {
 // hostsOf returns the endpoints of a cluster that lists them itself, each once, as
 // the IR promises. A DNS service without endpoints has its host name as the only
 // endpoint, for any version.
-func (p *plan) hostsOf(t target, network string) []ir.Endpoint {
+func (rd *reader) hostsOf(t target, network string) []ir.Endpoint {
 	labels := t.version.labels()
 	if t.service.IsItsOwnEndpoint() {
 		return []ir.Endpoint{{Host: t.host, Port: t.port.TargetPort}}
 	}
 	var out []ir.Endpoint
 	seen := map[ir.HostPort]bool{}
-	for _, i := range p.settings.Reached(p.instancesOf(t), network, len(labels) > 0) {
+	for _, i := range rd.settings.Reached(rd.instancesOf(t), network, len(labels) > 0) {
 		e := endpointOf(i)
 		if !seen[e.Address()] {
 			seen[e.Address()] = true
@@ -133,10 +133,10 @@ func (p *plan) hostsOf(t target, network string) []ir.Endpoint {
 }
 
 // instancesOf returns the instances of the target.
-func (p *plan) instancesOf(t target) []*mesh.Instance {
+func (rd *reader) instancesOf(t target) []*mesh.Instance {
 	labels := t.version.labels()
 	var out []*mesh.Instance
-	for _, i := range p.byPort.Get(p.r, t.service).at[t.port.Name] {
+	for _, i := range rd.byPort.Get(rd.r, t.service).at[t.port.Name] {
 		if labels.SubsetOf(i.Labels) {
 			out = append(out, i)
 		}
@@ -148,9 +148,9 @@ func (p *plan) instancesOf(t target) []*mesh.Instance {
 // only at those of its own port.
 type byPort struct{ at map[string][]*mesh.Instance }
 
-func (p *plan) instancesByPort(svc *mesh.Service) *byPort {
+func (rd *reader) instancesByPort(svc *mesh.Service) *byPort {
 	out := &byPort{map[string][]*mesh.Instance{}}
-	for _, i := range p.instances(svc) {
+	for _, i := range rd.instances(svc) {
 		out.at[i.Port.Name] = append(out.at[i.Port.Name], i)
 	}
 	return out
@@ -199,17 +199,17 @@ func (d *domainPlan) forRules(host string) (string, selection) {
 
 // ruleExceptions returns the callers that may have other DestinationRules for a
 // host than the rest, or see another service under its name.
-func (p *plan) ruleExceptions(host string) exceptions {
-	if p.pilot().ShortNamesByCaller || p.hasSeveral(host) {
+func (rd *reader) ruleExceptions(host string) exceptions {
+	if rd.pilot().ShortNamesByCaller || rd.hasSeveral(host) {
 		return everyone
 	}
-	return p.settingsExcept.Get(p.r, host)
+	return rd.settingsExcept.Get(rd.r, host)
 }
 
 // policyFor returns the first policy for exactly this version that the caller follows,
 // or nil.
 func (c *writer) policyFor(t target) *policy {
-	of := c.plan.policiesFor.under(c.plan, labelled{t.host, t.version.labels().String()})
+	of := c.plan.policiesFor.under(&c.plan.reader, labelled{t.host, t.version.labels().String()})
 	if len(of) == 0 {
 		return nil
 	}

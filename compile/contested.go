@@ -35,7 +35,7 @@ func (p *plan) contestedIn(s scope) contested {
 
 // findContested considers every name by which callers of any domain may call a
 // service.
-func (p *plan) findContested(services []*mesh.Service) contested {
+func (rd *reader) findContested(services []*mesh.Service) contested {
 	seen, out := map[wanted]bool{}, contested{}
 	want := func(port int, text string) {
 		w := wanted{port, strings.ToLower(text)}
@@ -46,7 +46,7 @@ func (p *plan) findContested(services []*mesh.Service) contested {
 	}
 	for _, svc := range services {
 		for _, port := range svc.Ports {
-			if !p.routesHTTP(svc, port) {
+			if !rd.routesHTTP(svc, port) {
 				continue
 			}
 			host := newCandidate(svc, port, svc.Hostname)

@@ -37,11 +37,11 @@ func readDestinationPolicy(p *plan, of declared, spec *schema.DestinationPolicy)
 
 // firstBySource returns the policies for a version that take effect, by their
 // source.
-func (p *plan) firstBySource(of labelled) map[string]*policy {
+func (rd *reader) firstBySource(of labelled) map[string]*policy {
 	out := map[string]*policy{}
-	owner := p.ownerOf(of.host)
-	for _, pol := range p.policiesFor.under(p, of) {
-		from := p.followers(pol.source, pol.ref.Namespace, owner).String()
+	owner := rd.ownerOf(of.host)
+	for _, pol := range rd.policiesFor.under(rd, of) {
+		from := rd.followers(pol.source, pol.ref.Namespace, owner).String()
 		if out[from] == nil {
 			out[from] = pol
 		}
@@ -49,8 +49,8 @@ func (p *plan) firstBySource(of labelled) map[string]*policy {
 	return out
 }
 
-func (p *plan) reportLosingPolicy(pol, first *policy) {
-	p.report(diag.Problem{
+func (rp *reporter) reportLosingPolicy(pol, first *policy) {
+	rp.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Code: diag.RuleClaimed, Object: pol.ref, Field: "spec.destination",
 		Message: fmt.Sprintf("the policy has no effect: %s is for the same destination and callers and comes first by namespace and name; policies are not merged", first.ref),
 	})
@@ -112,12 +112,12 @@ func (p *plan) checkPolicy(pol *policy) {
 
 // isRouted reports whether any rule sends requests to a version of a host.
 func (p *plan) isRouted(version labelled) bool {
-	for _, rule := range p.rulesInto.under(p, version) {
+	for _, rule := range p.rulesInto.under(&p.reader, version) {
 		if svc := p.serviceOf(rule.namespace, rule.host); svc != nil && !svc.Egress {
 			return true
 		}
 	}
-	for _, vs := range p.virtualInto.under(p, version.host) {
+	for _, vs := range p.virtualInto.under(&p.reader, version.host) {
 		home := p.home(vs.ref.Namespace)
 		for _, to := range vs.destinations() {
 			labels, ok := home.subset(version.host, to.GetSubset())

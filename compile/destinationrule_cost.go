@@ -12,15 +12,15 @@ type versionsKey struct {
 }
 
 // versions returns how far the subsets multiply: each may list every instance.
-func (p *plan) versions(key versionsKey) schema.Product {
+func (rd *reader) versions(key versionsKey) schema.Product {
 	return schema.Product{
 		{Length: len(key.rule.spec.GetSubsets()), Of: "subsets"},
-		{Length: len(p.instances(key.svc)), Of: "endpoints at ports"},
+		{Length: len(rd.instances(key.svc)), Of: "endpoints at ports"},
 	}
 }
 
-func (p *plan) excessOfVersions(key versionsKey) mesh.Excess {
-	parts, most := p.versions(key).Parts(), p.settings.BudgetOrDefault().Object
+func (rd *reader) excessOfVersions(key versionsKey) mesh.Excess {
+	parts, most := rd.versions(key).Parts(), rd.settings.BudgetOrDefault().Object
 	if parts <= most {
 		return mesh.Excess{}
 	}

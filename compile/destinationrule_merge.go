@@ -79,7 +79,7 @@ func (r *destinationRule) name() string { return r.ref.Namespace + "/" + r.ref.N
 func (p *plan) mergeRules(names string) *mergedRule {
 	var rules []*destinationRule
 	for name := range strings.SplitSeq(names, "\n") {
-		rules = append(rules, p.ruleNamed.under(p, name)...)
+		rules = append(rules, p.ruleNamed.under(&p.reader, name)...)
 	}
 	if len(rules) == 1 {
 		return &mergedRule{destinationRule: rules[0]}

@@ -62,9 +62,9 @@ func (p *plan) forSelected(domain string, s selection) *domainPlan {
 }
 
 // selecting returns the matching rules of a namespace, in order of precedence.
-func (p *plan) selecting(namespace string, fits func(mesh.Labels) bool) []*destinationRule {
+func (rd *reader) selecting(namespace string, fits func(mesh.Labels) bool) []*destinationRule {
 	var out []*destinationRule
-	for _, rule := range p.selectingIn.under(p, namespace) {
+	for _, rule := range rd.selectingIn.under(rd, namespace) {
 		if fits(rule.labels) {
 			out = append(out, rule)
 		}

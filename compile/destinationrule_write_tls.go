@@ -79,12 +79,12 @@ func (f clientFiles) verifies() bool { return f.CAFile != "" || f.caSecret != ""
 
 // clientFiles returns the certificates that proxy and endpoint use, according to a
 // rule in a namespace. Without authorities nothing is verified.
-func (p *plan) clientFiles(tls *networking.ClientTLSSettings, namespace string) (clientFiles, unmet) {
+func (rd *reader) clientFiles(tls *networking.ClientTLSSettings, namespace string) (clientFiles, unmet) {
 	if tls.GetMode() == networking.ClientTLSSettings_ISTIO_MUTUAL {
-		files, lack := workloadFiles(p.settings)
+		files, lack := workloadFiles(rd.settings)
 		return clientFiles{Certificate: files}, lack
 	}
-	files, lack := p.ownFiles(tls, namespace)
+	files, lack := rd.ownFiles(tls, namespace)
 	if lack != (unmet{}) {
 		return files, lack
 	}
@@ -109,12 +109,12 @@ func (p *plan) clientFiles(tls *networking.ClientTLSSettings, namespace string) 
 }
 
 // ownFiles returns the files that the settings name, or those of a secret.
-func (p *plan) ownFiles(tls *networking.ClientTLSSettings, namespace string) (clientFiles, unmet) {
-	settings, verified := p.settings, !tls.GetInsecureSkipVerify().GetValue()
+func (rd *reader) ownFiles(tls *networking.ClientTLSSettings, namespace string) (clientFiles, unmet) {
+	settings, verified := rd.settings, !tls.GetInsecureSkipVerify().GetValue()
 	if secret := tls.GetCredentialName(); secret != "" {
 		own, ok := settings.ClientCertificates[secret]
 		if !ok {
-			return p.filesOfSecret(secretName(namespace, secret), verified)
+			return rd.filesOfSecret(secretName(namespace, secret), verified)
 		}
 		files := clientFiles{Certificate: own}
 		if verified && files.CAFile == "" {
@@ -137,18 +137,18 @@ func (p *plan) ownFiles(tls *networking.ClientTLSSettings, namespace string) (cl
 
 // filesOfSecret returns the contents of a secret. The secret must have authorities
 // if endpoints are verified.
-func (p *plan) filesOfSecret(name string, verified bool) (files clientFiles, lack unmet) {
+func (rd *reader) filesOfSecret(name string, verified bool) (files clientFiles, lack unmet) {
 	const setting = "clientCertificates"
-	if l := p.lackOfSecret(name, setting); l.why != "" {
+	if l := rd.lackOfSecret(name, setting); l.why != "" {
 		return files, unmet{"credentialName", l}
 	}
 	if verified {
-		if l := p.lackOfAuthorities(name, setting); l.why != "" {
+		if l := rd.lackOfAuthorities(name, setting); l.why != "" {
 			return files, unmet{"credentialName", l}
 		}
 		files.caSecret = name + authorities
 	}
-	if p.lackOfPair(name, setting).why == "" {
+	if rd.lackOfPair(name, setting).why == "" {
 		files.secret = name
 	}
 	return files, unmet{}

@@ -43,12 +43,12 @@ func (m *model) homeOf(namespace string) string {
 
 // exceptedByDestination returns the callers whom a VirtualService may send to other
 // destinations, or by other rules, than the rest.
-func (p *plan) exceptedByDestination(vs *virtualService) exceptions {
+func (rd *reader) exceptedByDestination(vs *virtualService) exceptions {
 	var out exceptions
 	add := func(to *networking.Destination, namespace string) {
-		out = out.with(p.destinationOf(p.unlessByCaller(to.GetHost(), namespace)))
+		out = out.with(rd.destinationOf(rd.unlessByCaller(to.GetHost(), namespace)))
 	}
-	for _, r := range p.httpRoutesOf(vs) {
+	for _, r := range rd.httpRoutesOf(vs) {
 		for _, to := range r.destinations() {
 			add(to, r.of.ref.Namespace)
 		}
@@ -70,17 +70,17 @@ func (m *model) unlessByCaller(name, namespace string) string {
 
 // destinationOf returns the callers for whom a destination, or the rule that
 // defines its subsets, may be another one than for the rest.
-func (p *plan) destinationOf(host string) exceptions {
+func (rd *reader) destinationOf(host string) exceptions {
 	if isShort(host) {
 		return everyone
 	}
-	if svc := p.service(host); svc != nil && !svc.VisibleIn("") {
+	if svc := rd.service(host); svc != nil && !svc.VisibleIn("") {
 		return everyone
 	}
-	if first, _, _ := strings.Cut(host, "."); p.settingsOf.exposures.Get(p.r, first) != nil {
+	if first, _, _ := strings.Cut(host, "."); rd.settingsOf.exposures.Get(rd.r, first) != nil {
 		return everyone
 	}
-	return p.settingsExcept.Get(p.r, host)
+	return rd.settingsExcept.Get(rd.r, host)
 }
 
 // service returns the service that these callers see under a host, or nil.

@@ -20,9 +20,9 @@ func (s gatewaySet) names() []string {
 }
 
 // gatewaysFor returns the Gateways whose selector fits.
-func (p *plan) gatewaysFor(fits func(selector mesh.Labels) bool) gatewaySet {
+func (rd *reader) gatewaysFor(fits func(selector mesh.Labels) bool) gatewaySet {
 	var names []string
-	for _, gw := range p.gateways.rules(p) {
+	for _, gw := range rd.gateways.rules(rd) {
 		if fits(gw.selector) {
 			names = append(names, gw.name())
 		}
@@ -32,15 +32,15 @@ func (p *plan) gatewaysFor(fits func(selector mesh.Labels) bool) gatewaySet {
 
 // gatewaySets returns, for each selector, the Gateways of a router that has exactly
 // the labels of the selector. Each Gateway is in at least one set.
-func (p *plan) gatewaySets() []gatewaySet {
+func (rd *reader) gatewaySets() []gatewaySet {
 	var out []gatewaySet
 	selectors := map[string]bool{}
-	for _, gw := range p.gateways.rules(p) {
+	for _, gw := range rd.gateways.rules(rd) {
 		if selectors[gw.selector.String()] {
 			continue
 		}
 		selectors[gw.selector.String()] = true
-		out = append(out, p.gatewaysFor(func(other mesh.Labels) bool { return other.SubsetOf(gw.selector) }))
+		out = append(out, rd.gatewaysFor(func(other mesh.Labels) bool { return other.SubsetOf(gw.selector) }))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -54,10 +54,10 @@ type edgeSurvey struct {
 }
 
 // surveyEdges covers the routers of gatewaySets.
-func (p *plan) surveyEdges() *edgeSurvey {
+func (rd *reader) surveyEdges() *edgeSurvey {
 	out := &edgeSurvey{served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
-	for _, set := range p.gatewaySets() {
-		edges := p.edges.Get(p.r, set)
+	for _, set := range rd.gatewaySets() {
+		edges := rd.edges.Get(rd.r, set)
 		for b := range edges.served {
 			out.served[b] = true
 		}
@@ -94,7 +94,7 @@ func (c *writer) gatewaySet() gatewaySet {
 	if set != "" {
 		return set
 	}
-	for _, gw := range c.plan.gateways.rules(c.plan) {
+	for _, gw := range c.plan.gateways.rules(&c.plan.reader) {
 		c.plan.notHonoured(diag.SelectsNothing, gw.ref, "spec.selector", "a router that has none of these labels opens no port: let its node state them in metadata.LABELS "+
 			"(istioctl bootstrap --labels), or register an instance with them at its address")
 	}

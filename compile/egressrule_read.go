@@ -39,7 +39,7 @@ func readEgressRule(p *plan, of declared, spec *schema.EgressRule) *egressRule {
 func (p *plan) planEgress() *egressPlan {
 	out := &egressPlan{byHost: map[string]*mesh.Service{}, under: map[string]portSums{}}
 	claims := map[int]egressClaim{}
-	for _, rule := range p.egressRules.rules(p) {
+	for _, rule := range p.egressRules.rules(&p.reader) {
 		host, ref := rule.spec.Destination.Service, rule.ref
 		if why := p.whyNotOpened(host, out); why != "" {
 			p.conflict(diag.HostClaimed, ref, "spec.destination.service", "the whole rule has no effect: "+why)
@@ -71,19 +71,19 @@ func (p *plan) planEgress() *egressPlan {
 
 // whyNotOpened says why a rule does not open its host: a ServiceEntry declares it for
 // all namespaces, or another rule opens it. It returns "" if the rule does.
-func (p *plan) whyNotOpened(host string, opened *egressPlan) string {
-	if svc := p.registeredIn("", host); svc != nil {
+func (rd *reader) whyNotOpened(host string, opened *egressPlan) string {
+	if svc := rd.registeredIn("", host); svc != nil {
 		return fmt.Sprintf("%s declares the host for all namespaces", svc.Origin)
 	}
 	if svc := opened.byHost[host]; svc != nil {
-		return fmt.Sprintf("%s is for the same host, and %s", svc.Origin, p.firstBecause())
+		return fmt.Sprintf("%s is for the same host, and %s", svc.Origin, rd.firstBecause())
 	}
 	return ""
 }
 
 // checkPrivate reports a rule whose host is another service to some callers.
 func (p *plan) checkPrivate(ref diag.Ref, host string) {
-	for _, svc := range p.registry.byHost.under(p, host) {
+	for _, svc := range p.registry.byHost.under(&p.reader, host) {
 		if slices.ContainsFunc(audiences(svc), svc.VisibleIn) {
 			p.conflict(diag.HostClaimed, ref, "spec.destination.service", fmt.Sprintf(
 				"%s declares the same host for some namespaces: callers there follow that one", svc.Origin))
@@ -93,9 +93,9 @@ func (p *plan) checkPrivate(ref diag.Ref, host string) {
 }
 
 // openEgress removes withheld services.
-func (p *plan) openEgress(none) *egressPlan {
-	all := p.egressDeclared.Get(p.r, none{})
-	isWithheld := func(svc *mesh.Service) bool { return p.budget.withheld.Get(p.r, svc.Origin).Withheld() }
+func (rd *reader) openEgress(none) *egressPlan {
+	all := rd.egressDeclared.Get(rd.r, none{})
+	isWithheld := func(svc *mesh.Service) bool { return rd.budget.withheld.Get(rd.r, svc.Origin).Withheld() }
 	out := *all
 	out.services, out.byHost = nil, map[string]*mesh.Service{}
 	for _, svc := range all.services {
@@ -124,13 +124,13 @@ func (p *plan) checkEgressRule(rule *egressRule) {
 }
 
 // egressServices returns the hosts of EgressRules as services.
-func (p *plan) egressServices() []*mesh.Service { return p.egress.Get(p.r, none{}).services }
+func (rd *reader) egressServices() []*mesh.Service { return rd.egress.Get(rd.r, none{}).services }
 
 // egressIn returns the hosts of EgressRules for callers in a namespace. They do not
 // include hosts that a service of the registry has there.
-func (p *plan) egressIn(namespace string) []*mesh.Service {
-	return slices.DeleteFunc(slices.Clone(p.egressServices()), func(svc *mesh.Service) bool {
-		return p.registeredIn(namespace, svc.Hostname) != nil
+func (rd *reader) egressIn(namespace string) []*mesh.Service {
+	return slices.DeleteFunc(slices.Clone(rd.egressServices()), func(svc *mesh.Service) bool {
+		return rd.registeredIn(namespace, svc.Hostname) != nil
 	})
 }
 
@@ -180,7 +180,7 @@ func (p *plan) claimPorts(ref diag.Ref, ports []egressPort, claims map[int]egres
 
 // egressPorts omits ports that cannot be distinguished: a connection has an address
 // and no host.
-func (p *plan) egressPorts(ref diag.Ref, host string, ports []schema.EgressPort) []egressPort {
+func (rp *reporter) egressPorts(ref diag.Ref, host string, ports []schema.EgressPort) []egressPort {
 	var out []egressPort
 	for i, port := range ports {
 		field := fmt.Sprintf("spec.ports[%d]", i)
@@ -188,9 +188,9 @@ func (p *plan) egressPorts(ref diag.Ref, host string, ports []schema.EgressPort)
 		plain := protocol == mesh.TCP || protocol == mesh.Mongo
 		switch {
 		case !known || !plain && !protocol.IsHTTP() && protocol != mesh.HTTPS:
-			p.notHonoured(diag.PartLeftOut, ref, field+".protocol", "the port is left out: use http, http2, grpc, https, tcp or mongo")
+			rp.notHonoured(diag.PartLeftOut, ref, field+".protocol", "the port is left out: use http, http2, grpc, https, tcp or mongo")
 		case plain && !isAddress(host):
-			p.notHonoured(diag.PartLeftOut, ref, field, "the port is left out: TCP needs an address or a block of them as spec.destination.service")
+			rp.notHonoured(diag.PartLeftOut, ref, field, "the port is left out: TCP needs an address or a block of them as spec.destination.service")
 		default:
 			out = append(out, egressPort{&mesh.Port{Number: int(port.Port), Protocol: protocol}, field})
 		}

@@ -101,13 +101,13 @@ func (e *exposure) equal(other *exposure) bool {
 // exceptions returns the exceptions among the callers of a host. Everybody follows
 // the rules of the namespace that owns the host, and then those of the root
 // namespace. Callers follow rules of another namespace only if they are in it.
-func (c *claims[T]) exceptions(p *plan, host string) exceptions {
-	owner := p.ownerOf(host)
-	first := p.service(host)
+func (c *claims[T]) exceptions(rd *reader, host string) exceptions {
+	owner := rd.ownerOf(host)
+	first := rd.service(host)
 	apart := first != nil && !first.VisibleIn("") // Callers that do not see it have another owner.
-	out := c.exceptionsUnder(p, host, owner, apart)
+	out := c.exceptionsUnder(rd, host, owner, apart)
 	for wildcard := range wildcards(host) {
-		out = out.with(c.exceptionsUnder(p, wildcard, owner, apart))
+		out = out.with(c.exceptionsUnder(rd, wildcard, owner, apart))
 	}
 	return out
 }
@@ -115,14 +115,14 @@ func (c *claims[T]) exceptions(p *plan, host string) exceptions {
 // exceptionsUnder returns the exceptions because of the rules that name exactly
 // this host or wildcard, which belongs to owner. apart is set if callers may know
 // the host under another owner.
-func (c *claims[T]) exceptionsUnder(p *plan, name, owner string, apart bool) exceptions {
-	of := c.exposures.Get(p.r, name)
+func (c *claims[T]) exceptionsUnder(rd *reader, name, owner string, apart bool) exceptions {
+	of := c.exposures.Get(rd.r, name)
 	switch {
 	case of == nil:
 		return exceptions{}
 	case of.scattered:
 		return everyone
-	case p.pilot().AnyNamespaceRules:
+	case rd.pilot().AnyNamespaceRules:
 		return exceptIn(slices.Clone(of.private)...)
 	case apart:
 		return everyone

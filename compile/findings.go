@@ -29,8 +29,8 @@ func sameFindings(a, b *findings) bool {
 // findAll returns all problems of objects that do not depend on a caller.
 func (p *plan) findAll(none) diag.List {
 	for _, parts := range [][]*findings{
-		p.routeRules.found(p), p.egressRules.found(p), p.ingressRules.found(p), p.destinationRules.found(p),
-		p.gateways.found(p), p.certificates.found(p), p.sidecars.found(p), p.spoken.Get(p.r, none{}),
+		p.routeRules.found(&p.reader), p.egressRules.found(&p.reader), p.ingressRules.found(&p.reader), p.destinationRules.found(&p.reader),
+		p.gateways.found(&p.reader), p.certificates.found(&p.reader), p.sidecars.found(&p.reader), p.spoken.Get(p.r, none{}),
 	} {
 		for _, part := range parts {
 			for _, found := range part.of {
@@ -61,8 +61,8 @@ func (p *plan) findWide(none) *findings {
 
 // findSpoken returns the findings that may report problems of other objects: the
 // checks of some kinds do.
-func (p *plan) findSpoken(none) []*findings {
-	return slices.Concat(p.destinationPolicies.found(p), p.virtualServices.found(p), []*findings{p.wide.Get(p.r, none{})})
+func (rd *reader) findSpoken(none) []*findings {
+	return slices.Concat(rd.destinationPolicies.found(rd), rd.virtualServices.found(rd), []*findings{rd.wide.Get(rd.r, none{})})
 }
 
 // foundOf returns all findings that may contain problems of the given objects. They
@@ -77,23 +77,23 @@ func (m *model) foundOf(r *query.Reader, objects map[diag.Ref]bool) []*findings 
 	}
 	p := m.context(r)
 	return append([]*findings{
-		m.routeRules.foundOf(p, byKind), m.egressRules.foundOf(p, byKind), m.ingressRules.foundOf(p, byKind), m.destinationRules.foundOf(p, byKind),
-		m.gateways.foundOf(p, byKind), m.certificates.foundOf(p, byKind), m.sidecars.foundOf(p, byKind),
+		m.routeRules.foundOf(&p.reader, byKind), m.egressRules.foundOf(&p.reader, byKind), m.ingressRules.foundOf(&p.reader, byKind), m.destinationRules.foundOf(&p.reader, byKind),
+		m.gateways.foundOf(&p.reader, byKind), m.certificates.foundOf(&p.reader, byKind), m.sidecars.foundOf(&p.reader, byKind),
 	}, m.spoken.Keep(r, none{})...)
 }
 
 // found returns the findings of all objects of the kind, in parts.
-func (k *kind[T]) found(p *plan) []*findings {
+func (k *kind[T]) found(rd *reader) []*findings {
 	out := make([]*findings, reportParts)
 	for part := range out {
-		out[part] = k.reports.Get(p.r, part)
+		out[part] = k.reports.Get(rd.r, part)
 	}
 	return out
 }
 
 func (k *kind[T]) findPart(p *plan, part int) *findings {
 	out := &findings{}
-	for _, r := range k.parts.under(p, part) {
+	for _, r := range k.parts.under(&p.reader, part) {
 		out.add(r.problems)
 		if r.rule != nil {
 			out.add(k.checks.Get(p.r, r.rule))
@@ -105,7 +105,7 @@ func (k *kind[T]) findPart(p *plan, part int) *findings {
 // foundOf returns the findings of those of the objects that are of this kind. It
 // keeps their checks for a while, with their inputs, as the next query is often
 // similar.
-func (k *kind[T]) foundOf(p *plan, objects map[string][]diag.Ref) *findings {
+func (k *kind[T]) foundOf(rd *reader, objects map[string][]diag.Ref) *findings {
 	out := &findings{}
 	for _, ref := range objects[k.name] {
 		read := k.readings[schema.Key(ref)]
@@ -114,7 +114,7 @@ func (k *kind[T]) foundOf(p *plan, objects map[string][]diag.Ref) *findings {
 		}
 		out.add(read.problems)
 		if read.rule != nil {
-			out.add(k.checkAsked(p, read.rule))
+			out.add(k.checkAsked(rd, read.rule))
 		}
 	}
 	return out
@@ -125,7 +125,7 @@ const maxAsked = 64
 
 // checkAsked returns the check of a rule and keeps it. It drops the least recently
 // used one if there are too many.
-func (k *kind[T]) checkAsked(p *plan, rule *T) *diag.Collector {
+func (k *kind[T]) checkAsked(rd *reader, rule *T) *diag.Collector {
 	if i := slices.Index(k.asked, rule); i >= 0 {
 		k.asked = slices.Delete(k.asked, i, i+1)
 	} else if len(k.asked) == maxAsked {
@@ -133,5 +133,5 @@ func (k *kind[T]) checkAsked(p *plan, rule *T) *diag.Collector {
 		k.asked = slices.Delete(k.asked, 0, 1)
 	}
 	k.asked = append(k.asked, rule)
-	return k.checks.Keep(p.r, rule)
+	return k.checks.Keep(rd.r, rule)
 }

@@ -14,14 +14,14 @@ import (
 
 // foreign reports whether a rule of a namespace may not decide for all callers of a
 // host that belongs to the namespace owner.
-func (p *plan) foreign(namespace, owner string) bool {
-	return !p.pilot().AnyNamespaceRules && owner != "" && owner != namespace && namespace != p.settings.RootNamespace
+func (rd *reader) foreign(namespace, owner string) bool {
+	return !rd.pilot().AnyNamespaceRules && owner != "" && owner != namespace && namespace != rd.settings.RootNamespace
 }
 
 // followers returns the source of the callers that follow a rule of a namespace for a
 // host of the namespace owner, given the source that the rule states.
-func (p *plan) followers(stated *source, namespace, owner string) *source {
-	if !p.foreign(namespace, owner) {
+func (rd *reader) followers(stated *source, namespace, owner string) *source {
+	if !rd.foreign(namespace, owner) {
 		return stated
 	}
 	out := source{}
@@ -46,7 +46,7 @@ func (p *plan) checkFollowers(ref diag.Ref, field string, stated *source, host s
 	switch {
 	case stated == nil:
 		p.notHonoured(diag.FollowedByFew, ref, field, fmt.Sprintf("only callers in namespace %s follow it: %s", ref.Namespace, whose))
-	case p.service(stated.host) != nil && !slices.ContainsFunc(p.registry.byHost.under(p, stated.host), inHome):
+	case p.service(stated.host) != nil && !slices.ContainsFunc(p.registry.byHost.under(&p.reader, stated.host), inHome):
 		p.notHonoured(diag.FollowedByFew, ref, field, fmt.Sprintf("nobody follows it: %s, so only callers in namespace %s would, and its source is %s of another namespace", whose, ref.Namespace, stated.host))
 	}
 }

@@ -80,10 +80,10 @@ type gatewayFit struct {
 }
 
 // fitGateway counts how many hosts of VirtualServices are bound to each server.
-func (p *plan) fitGateway(gw *gateway) gatewayFit {
+func (rd *reader) fitGateway(gw *gateway) gatewayFit {
 	const few = 4096
 	out := gatewayFit{servers: len(gw.servers)}
-	bound, hosts, claims := p.byGateway.under(p, gw.name()), 0, 0
+	bound, hosts, claims := rd.byGateway.under(rd, gw.name()), 0, 0
 	for _, vs := range bound {
 		hosts += len(vs.spec.GetHosts())
 	}
@@ -95,7 +95,7 @@ func (p *plan) fitGateway(gw *gateway) gatewayFit {
 	}
 	wanted := map[gatewayHost]int{}
 	for _, vs := range bound {
-		if !p.pilot().AnyNamespaceRules && !mesh.Exported(vs.exportTo(), vs.ref.Namespace, gw.ref.Namespace) {
+		if !rd.pilot().AnyNamespaceRules && !mesh.Exported(vs.exportTo(), vs.ref.Namespace, gw.ref.Namespace) {
 			continue
 		}
 		for _, host := range vs.spec.GetHosts() {
@@ -109,7 +109,7 @@ func (p *plan) fitGateway(gw *gateway) gatewayFit {
 		for _, host := range s.hosts {
 			out.total += wanted[host]
 		}
-		if parts := max(0, out.total-hosts); parts <= p.budget.ledger.Budget.Object {
+		if parts := max(0, out.total-hosts); parts <= rd.budget.ledger.Budget.Object {
 			out.parts = parts
 		} else {
 			out.servers = min(out.servers, i)
@@ -118,7 +118,9 @@ func (p *plan) fitGateway(gw *gateway) gatewayFit {
 	return out
 }
 
-func (p *plan) gatewayCost(gw *gateway) cost { return cost{parts: p.gatewayFits.Get(p.r, gw).parts} }
+func (rd *reader) gatewayCost(gw *gateway) cost {
+	return cost{parts: rd.gatewayFits.Get(rd.r, gw).parts}
+}
 
 // serversOf returns the servers of a Gateway that fit the budget. It reports the
 // others.

@@ -64,9 +64,9 @@ var tlsVersions = map[networking.ServerTLSSettings_TLSProtocol]ir.TLSVersion{
 
 // certificatesOf returns the certificates of a server in a namespace; if there are
 // none, why says so.
-func (p *plan) certificatesOf(tls *networking.ServerTLSSettings, namespace string) (pairs []ir.KeyPair, why string) {
+func (rd *reader) certificatesOf(tls *networking.ServerTLSSettings, namespace string) (pairs []ir.KeyPair, why string) {
 	if tls.GetMode() == networking.ServerTLSSettings_ISTIO_MUTUAL {
-		own, lack := workloadFiles(p.settings)
+		own, lack := workloadFiles(rd.settings)
 		if lack != (unmet{}) {
 			return nil, lack.why
 		}
@@ -77,7 +77,7 @@ func (p *plan) certificatesOf(tls *networking.ServerTLSSettings, namespace strin
 		secrets = []string{tls.GetCredentialName()}
 	}
 	for _, secret := range secrets {
-		pair := p.settings.IngressCertificates[secret]
+		pair := rd.settings.IngressCertificates[secret]
 		if pair.CertificateFile == "" || pair.KeyFile == "" {
 			pairs = append(pairs, ir.KeyPair{SecretName: secretName(namespace, secret)})
 			continue
@@ -102,9 +102,9 @@ func (p *plan) certificatesOf(tls *networking.ServerTLSSettings, namespace strin
 
 // clientCertificate returns the requirements for client certificates. Clients are
 // verified by the server's own file, else by that of a secret.
-func (p *plan) clientCertificate(tls *networking.ServerTLSSettings, namespace string) *ir.ClientCertificate {
+func (rd *reader) clientCertificate(tls *networking.ServerTLSSettings, namespace string) *ir.ClientCertificate {
 	if tls.GetMode() == networking.ServerTLSSettings_ISTIO_MUTUAL {
-		own, _ := workloadFiles(p.settings)
+		own, _ := workloadFiles(rd.settings)
 		return &ir.ClientCertificate{CAFile: own.CAFile, CRLFile: own.CRLFile, SubjectAltNames: tls.GetSubjectAltNames()}
 	}
 	out := &ir.ClientCertificate{
@@ -117,7 +117,7 @@ func (p *plan) clientCertificate(tls *networking.ServerTLSSettings, namespace st
 		out.CRLFile = tls.GetCaCrl()
 	}
 	if secret := tls.GetCaCertCredentialName(); secret != "" {
-		p.verifyBy(out, secret, namespace)
+		rd.verifyBy(out, secret, namespace)
 		return out
 	}
 	if out.CAFile != "" && tls.GetCredentialName() == "" {
@@ -125,7 +125,7 @@ func (p *plan) clientCertificate(tls *networking.ServerTLSSettings, namespace st
 	}
 	for _, secret := range append(tls.GetCredentialNames(), tls.GetCredentialName()) {
 		if secret != "" && out.CAFile == "" && out.CASecretName == "" {
-			p.verifyBy(out, secret, namespace)
+			rd.verifyBy(out, secret, namespace)
 		}
 	}
 	return out
@@ -133,8 +133,8 @@ func (p *plan) clientCertificate(tls *networking.ServerTLSSettings, namespace st
 
 // verifyBy uses the authorities of a secret: its files on the proxies' machines or,
 // if there are none, those that the control plane sends.
-func (p *plan) verifyBy(out *ir.ClientCertificate, secret, namespace string) {
-	own, known := p.settings.IngressCertificates[secret]
+func (rd *reader) verifyBy(out *ir.ClientCertificate, secret, namespace string) {
+	own, known := rd.settings.IngressCertificates[secret]
 	out.CAFile, out.CRLFile = own.CAFile, cmp.Or(own.CRLFile, out.CRLFile)
 	if !known {
 		out.CASecretName = secretName(namespace, secret) + authorities
@@ -142,7 +142,7 @@ func (p *plan) verifyBy(out *ir.ClientCertificate, secret, namespace string) {
 }
 
 // lackOfServer returns why a server cannot have the certificates that it names.
-func (p *plan) lackOfServer(tls *ir.ServerTLS) absence {
+func (rd *reader) lackOfServer(tls *ir.ServerTLS) absence {
 	const setting = "ingressCertificates"
 	if tls == nil {
 		return absence{}
@@ -154,12 +154,12 @@ func (p *plan) lackOfServer(tls *ir.ServerTLS) absence {
 		if pair.SecretName == "" {
 			continue
 		}
-		if l := p.lackOfPair(pair.SecretName, setting); l.why != "" {
+		if l := rd.lackOfPair(pair.SecretName, setting); l.why != "" {
 			return l
 		}
 	}
 	if c := tls.Client; c != nil && c.CASecretName != "" {
-		return p.lackOfAuthorities(strings.TrimSuffix(c.CASecretName, authorities), setting)
+		return rd.lackOfAuthorities(strings.TrimSuffix(c.CASecretName, authorities), setting)
 	}
 	return absence{}
 }

@@ -67,10 +67,10 @@ func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]ma
 }
 
 // candidatesAt returns all bindings at a place.
-func (p *plan) candidatesAt(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) (all []boundCandidate) {
+func (rd *reader) candidatesAt(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) (all []boundCandidate) {
 	for _, group := range place.groups {
 		for _, by := range group.claimed {
-			for _, b := range p.wantedAt(by, wanted[by.gw]) {
+			for _, b := range rd.wantedAt(by, wanted[by.gw]) {
 				out.served[b] = true
 				all = append(all, boundCandidate{b, group, by})
 			}
@@ -119,10 +119,10 @@ func hostsOf(bound []*virtualService) map[string][]binding {
 }
 
 // wantedAt returns the hosts that VirtualServices want at a host of a server.
-func (p *plan) wantedAt(by claimedHost, hosts map[string][]binding) []binding {
+func (rd *reader) wantedAt(by claimedHost, hosts map[string][]binding) []binding {
 	var out []binding
 	for _, b := range hosts[by.host] {
-		exported := p.pilot().AnyNamespaceRules || mesh.Exported(b.vs.exportTo(), b.vs.ref.Namespace, by.gw.ref.Namespace)
+		exported := rd.pilot().AnyNamespaceRules || mesh.Exported(b.vs.exportTo(), b.vs.ref.Namespace, by.gw.ref.Namespace)
 		if exported && (by.namespace == "*" || by.namespace == b.vs.ref.Namespace) {
 			out = append(out, b)
 		}
@@ -137,7 +137,7 @@ func (p *plan) checkBound(vs *virtualService) {
 		return
 	}
 	for _, name := range names {
-		if len(p.gatewayNamed.under(p, name)) == 0 {
+		if len(p.gatewayNamed.under(&p.reader, name)) == 0 {
 			p.report(diag.Problem{
 				Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownGateway, Object: vs.ref, Field: "spec.gateways",
 				Value: fmt.Sprintf("%q", name), Message: "there is no such Gateway, so nothing is served there",

@@ -12,20 +12,20 @@ import (
 // inMergeOrder sorts the VirtualServices of one host at one place by age. If one of
 // them is withheld, it returns only that one, so that the host is closed: we do not
 // know which requests its routes would take from those of others.
-func (p *plan) inMergeOrder(bound []*boundHost) []*boundHost {
+func (rd *reader) inMergeOrder(bound []*boundHost) []*boundHost {
 	for i, b := range bound {
-		if len(b.vs.http) > 0 && p.withheld(b.vs.declared) {
+		if len(b.vs.http) > 0 && rd.withheld(b.vs.declared) {
 			return bound[i : i+1]
 		}
 	}
 	out := slices.Clone(bound)
-	slices.SortStableFunc(out, func(a, b *boundHost) int { return p.inAgeOrder(a.vs.declared, b.vs.declared) })
+	slices.SortStableFunc(out, func(a, b *boundHost) int { return rd.inAgeOrder(a.vs.declared, b.vs.declared) })
 	return out
 }
 
 // byHost groups the bindings of a group of servers by host, in the order in which
 // the hosts were first bound.
-func (p *plan) byHost(bound []*boundHost) [][]*boundHost {
+func (rd *reader) byHost(bound []*boundHost) [][]*boundHost {
 	var out [][]*boundHost
 	at := map[string]int{}
 	for _, b := range bound {
@@ -39,7 +39,7 @@ func (p *plan) byHost(bound []*boundHost) [][]*boundHost {
 		out[i] = append(out[i], b)
 	}
 	for i := range out {
-		out[i] = p.inMergeOrder(out[i])
+		out[i] = rd.inMergeOrder(out[i])
 	}
 	return out
 }
@@ -109,9 +109,9 @@ type matchAt struct {
 
 // matchesAt returns the matches through which requests of any source reach the
 // routes of a host at a port, up to one that takes every request.
-func (p *plan) matchesAt(b *boundHost, port int) []matchAt {
+func (rd *reader) matchesAt(b *boundHost, port int) []matchAt {
 	var out []matchAt
-	for _, r := range p.httpRoutesOf(b.vs) {
+	for _, r := range rd.httpRoutesOf(b.vs) {
 		for _, m := range r.matches {
 			if m.sidecarOnly || m.source != nil || m.port != 0 && int(m.port) != port || !b.serves(m.gateways) {
 				continue

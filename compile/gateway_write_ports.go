@@ -64,8 +64,8 @@ func (p *plan) planGateways(of gatewaySet) *edgePlan {
 	out := &edgePlan{byPort: map[int][]*edgePlace{}, served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
 	wanted := map[*gateway]map[string][]binding{}
 	for _, name := range of.names() {
-		gw := p.gatewayNamed.under(p, name)[0]
-		wanted[gw] = hostsOf(p.byGateway.under(p, gw.name()))
+		gw := p.gatewayNamed.under(&p.reader, name)[0]
+		wanted[gw] = hostsOf(p.byGateway.under(&p.reader, gw.name()))
 		for _, server := range p.serversOf(gw) {
 			if l := p.lackOfServer(server.tls); l.why != "" {
 				p.report(l.problem(server.ref(), server.field+".tls", "the server is left out: "))
@@ -88,16 +88,16 @@ func (p *plan) planGateways(of gatewaySet) *edgePlan {
 }
 
 // placeFor returns the place of a server, or nil if its port is taken.
-func (p *plan) placeFor(out *edgePlan, s *gatewayServer) *edgePlace {
+func (rp *reporter) placeFor(out *edgePlan, s *gatewayServer) *edgePlace {
 	for _, place := range out.byPort[s.port] {
 		switch {
 		case place.ip == s.ip && place.family == s.family():
 			return place
 		case place.ip == s.ip:
-			p.conflict(diag.GatewayClaimed, s.ref(), s.field+".port", fmt.Sprintf("the server is left out: %s serves %s at its port", place.origin[0], place.family))
+			rp.conflict(diag.GatewayClaimed, s.ref(), s.field+".port", fmt.Sprintf("the server is left out: %s serves %s at its port", place.origin[0], place.family))
 			return nil
 		case unspecified(place.ip) || unspecified(s.ip):
-			p.conflict(diag.GatewayClaimed, s.ref(), s.field+".bind", fmt.Sprintf("the server is left out: %s opens its port at %s", place.origin[0], place.ip))
+			rp.conflict(diag.GatewayClaimed, s.ref(), s.field+".bind", fmt.Sprintf("the server is left out: %s opens its port at %s", place.origin[0], place.ip))
 			return nil
 		}
 	}

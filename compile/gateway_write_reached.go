@@ -26,15 +26,15 @@ func (p *plan) leaveOut(out *edgePlan, s *gatewayServer, wanted map[string][]bin
 
 // notReached reports to VirtualServices that their hosts are not served at a server
 // of their Gateways.
-func (p *plan) notReached(out *edgePlan, hosts []binding, why string) {
+func (rp *reporter) notReached(out *edgePlan, hosts []binding, why string) {
 	for _, b := range hosts {
 		out.served[b] = true
-		p.reportNotReached(b, why)
+		rp.reportNotReached(b, why)
 	}
 }
 
-func (p *plan) reportNotReached(b binding, why string) {
-	p.conflict(diag.HostNotServed, b.vs.ref, b.field(), fmt.Sprintf("%s is not served there: %s", b.host, why))
+func (rp *reporter) reportNotReached(b binding, why string) {
+	rp.conflict(diag.HostNotServed, b.vs.ref, b.field(), fmt.Sprintf("%s is not served there: %s", b.host, why))
 }
 
 // checkReached reports hosts of VirtualServices at servers that no client asking

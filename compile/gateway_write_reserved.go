@@ -71,13 +71,13 @@ func (p *plan) permitted(place *edgePlace, all []boundCandidate) []boundCandidat
 // its Gateway. One for a wildcard holds from its first binding to the host on. A
 // Gateway that comes too late to keep a namespace from a host does not share the
 // host with it.
-func (p *plan) forbidden(place *edgePlace, host string, of []boundCandidate) iter.Seq2[boundCandidate, string] {
+func (rd *reader) forbidden(place *edgePlace, host string, of []boundCandidate) iter.Seq2[boundCandidate, string] {
 	return func(yield func(boundCandidate, string) bool) {
 		var keepers []*gateway
 		first := map[string]boundCandidate{} // of each namespace
-		for _, c := range p.byAge(of) {
+		for _, c := range rd.byAge(of) {
 			why := ""
-			if gw := p.keeper(place, host, c, keepers); gw != nil {
+			if gw := rd.keeper(place, host, c, keepers); gw != nil {
 				why = fmt.Sprintf("%s keeps %s at port %d from VirtualServices of the namespace %s", gw.ref, c.host, place.port, c.vs.ref.Namespace)
 			} else if earlier := place.stranger(host, c, first); earlier != nil {
 				why = fmt.Sprintf("%s does not allow it to the namespace %s, and its requests at port %d already follow %s by way of %s",
@@ -100,18 +100,18 @@ func (p *plan) forbidden(place *edgePlace, host string, of []boundCandidate) ite
 }
 
 // byAge sorts bindings by their younger part.
-func (p *plan) byAge(of []boundCandidate) []boundCandidate {
+func (rd *reader) byAge(of []boundCandidate) []boundCandidate {
 	out := slices.Clone(of)
-	slices.SortStableFunc(out, func(a, b boundCandidate) int { return p.inAgeOrder(a.youngerPart(p), b.youngerPart(p)) })
+	slices.SortStableFunc(out, func(a, b boundCandidate) int { return rd.inAgeOrder(a.youngerPart(rd), b.youngerPart(rd)) })
 	return out
 }
 
 // keeper returns a Gateway that keeps a host from a binding, or nil. It is one that
 // names the host, or one of those with an earlier binding.
-func (p *plan) keeper(place *edgePlace, host string, c boundCandidate, earlier []*gateway) *gateway {
+func (rd *reader) keeper(place *edgePlace, host string, c boundCandidate, earlier []*gateway) *gateway {
 	keeps := func(gw *gateway) bool { return gw != c.by.gw && !place.allows(gw, host, c.vs.ref.Namespace) }
 	for _, gw := range place.reserved[host] {
-		if keeps(gw) && p.inAgeOrder(gw.declared, c.youngerPart(p)) < 0 {
+		if keeps(gw) && rd.inAgeOrder(gw.declared, c.youngerPart(rd)) < 0 {
 			return gw
 		}
 	}
@@ -123,9 +123,9 @@ func (p *plan) keeper(place *edgePlace, host string, c boundCandidate, earlier [
 
 // keptFrom reports whether an older Gateway keeps a host of a server from the
 // namespace of the server's Gateway.
-func (p *plan) keptFrom(place *edgePlace, claim claimedHost) bool {
+func (rd *reader) keptFrom(place *edgePlace, claim claimedHost) bool {
 	return slices.ContainsFunc(place.reserved[claim.host], func(gw *gateway) bool {
-		return gw != claim.gw && p.inAgeOrder(gw.declared, claim.gw.declared) < 0 && !place.allows(gw, claim.host, claim.gw.ref.Namespace)
+		return gw != claim.gw && rd.inAgeOrder(gw.declared, claim.gw.declared) < 0 && !place.allows(gw, claim.host, claim.gw.ref.Namespace)
 	})
 }
 
@@ -146,8 +146,8 @@ func (place *edgePlace) stranger(host string, c boundCandidate, first map[string
 
 // youngerPart returns the younger one of the VirtualService and the Gateway of a
 // binding. The binding is no older than either.
-func (c boundCandidate) youngerPart(p *plan) declared {
-	if p.inAgeOrder(c.vs.declared, c.by.gw.declared) < 0 {
+func (c boundCandidate) youngerPart(rd *reader) declared {
+	if rd.inAgeOrder(c.vs.declared, c.by.gw.declared) < 0 {
 		return c.by.gw.declared
 	}
 	return c.vs.declared

@@ -44,7 +44,7 @@ func (p *plan) nameRoutes(place *edgePlace) {
 
 // closeHost makes connections to a host of a withheld VirtualService fail, unless
 // others have its name.
-func (p *plan) closeHost(group *edgeGroup, b *boundHost, taken map[string]diag.Ref) {
+func (rd *reader) closeHost(group *edgeGroup, b *boundHost, taken map[string]diag.Ref) {
 	name := strings.ToLower(b.host)
 	if _, lost := taken[name]; lost || len(b.vs.spec.GetTls()) == 0 {
 		return
@@ -54,7 +54,7 @@ func (p *plan) closeHost(group *edgeGroup, b *boundHost, taken map[string]diag.R
 }
 
 // nameHost adds the routes for one host of a VirtualService.
-func (p *plan) nameHost(place *edgePlace, group *edgeGroup, b *boundHost, taken map[string]diag.Ref) {
+func (rp *reporter) nameHost(place *edgePlace, group *edgeGroup, b *boundHost, taken map[string]diag.Ref) {
 	var own []string
 	for i, entry := range b.vs.spec.GetTls() {
 		for j, m := range entry.GetMatch() {
@@ -69,7 +69,7 @@ func (p *plan) nameHost(place *edgePlace, group *edgeGroup, b *boundHost, taken 
 				case !covers(strings.ToLower(b.host), name) && b.host != "*":
 				case slices.ContainsFunc(own, func(wide string) bool { return covers(wide, name) }):
 				case lost && first != b.vs.ref:
-					p.conflict(diag.GatewayClaimed, b.vs.ref, fmt.Sprintf("spec.tls[%d].match[%d].sniHosts", i, j),
+					rp.conflict(diag.GatewayClaimed, b.vs.ref, fmt.Sprintf("spec.tls[%d].match[%d].sniHosts", i, j),
 						fmt.Sprintf("clients that ask for %s at port %d come to %s, which comes first", name, place.port, first))
 				default:
 					route.names = append(route.names, name)

@@ -9,8 +9,8 @@ import (
 // healthCheck returns the active health check of a target's instances, or nil if
 // there is none. If a port does not use the protocol of the check, the check only
 // connects.
-func (p *plan) healthCheck(c *ir.Cluster, t target) *ir.HealthCheck {
-	check := cmp.Or(t.service.HealthCheck, p.settings.HealthCheck)
+func (rd *reader) healthCheck(c *ir.Cluster, t target) *ir.HealthCheck {
+	check := cmp.Or(t.service.HealthCheck, rd.settings.HealthCheck)
 	if check == nil || c.Type == ir.OriginalDestination {
 		return nil
 	}
@@ -19,7 +19,7 @@ func (p *plan) healthCheck(c *ir.Cluster, t target) *ir.HealthCheck {
 		Unhealthy: check.UnhealthyThreshold, Healthy: check.HealthyThreshold,
 	}
 	switch {
-	case check.HTTP != nil && p.routesHTTP(t.service, t.port):
+	case check.HTTP != nil && rd.routesHTTP(t.service, t.port):
 		out.HTTP = &ir.HTTPHealthCheck{Path: check.HTTP.Path, Host: cmp.Or(check.HTTP.Host, t.service.Hostname)}
 	case check.GRPC != nil && c.HTTP2:
 		out.GRPC = &ir.GRPCHealthCheck{Service: check.GRPC.Service}

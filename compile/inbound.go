@@ -69,16 +69,16 @@ func (c *writer) inboundTable(i *mesh.Instance, cluster string, rules localRules
 		}
 	}
 	last := defaultRoute(cluster, i.Service)
-	if rules.leftOut || len(c.plan.rulesFor.under(c.plan, i.Service.Hostname)) > 0 && c.domain.virtualFor(i.Service.Hostname) == nil {
+	if rules.leftOut || len(c.plan.rulesFor.under(&c.plan.reader, i.Service.Hostname)) > 0 && c.domain.virtualFor(i.Service.Hostname) == nil {
 		last.WebSocket = ir.UpgradeRefused
 	}
 	host.Routes = append(host.Routes, last)
 	return &ir.RouteTable{Name: host.Name, VirtualHosts: []*ir.VirtualHost{host}}
 }
 
-func (p *plan) inboundVirtual(vs *virtualService) []ir.Route {
+func (rd *reader) inboundVirtual(vs *virtualService) []ir.Route {
 	var out []ir.Route
-	for _, r := range p.httpRoutesOf(vs) {
+	for _, r := range rd.httpRoutesOf(vs) {
 		for _, m := range r.matches {
 			if vs.serves(m.gateways, meshGateway) && !m.closed {
 				out = append(out, inboundRoute(vs.ref, m.match, r.route.Rewrite, r.route.WebSocket))

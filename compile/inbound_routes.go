@@ -32,7 +32,7 @@ func (c *writer) localRoutes(ports int) localRules {
 		if vs := c.domain.virtualFor(host); vs != nil {
 			virtual = append(virtual, vs)
 		} else {
-			rules = append(rules, c.plan.rulesFor.under(c.plan, host)...)
+			rules = append(rules, c.plan.rulesFor.under(&c.plan.reader, host)...)
 		}
 	}
 	slices.SortFunc(virtual, func(a, b *virtualService) int { return c.plan.inAgeOrder(a.declared, b.declared) })
@@ -77,9 +77,9 @@ func (p *plan) affordable(routes []ir.Route, ports int) localRules {
 	return localRules{kept, true}
 }
 
-func (p *plan) reportTooManyInbound(ref diag.Ref, routes, ports, most int) {
+func (rp *reporter) reportTooManyInbound(ref diag.Ref, routes, ports, most int) {
 	product := schema.Product{{Length: routes, Of: "parts of routes"}, {Length: ports, Of: "ports of a workload of its services"}}
-	p.report(diag.Problem{
+	rp.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.OverBudget, Object: ref, Field: "spec",
 		Message: fmt.Sprintf("proxies beside a workload do not repeat its routes for calls to the workload, and allow no upgrade that a rule must allow: %s, which is too many: the rules of all services of the workload together may multiply to %s parts there (budget in the mesh settings)",
 			product, schema.Thousands(most)),

@@ -53,8 +53,8 @@ func summarized[K, V comparable, T any](x *index[K, T], same func(a, b V) bool, 
 }
 
 // under returns the values with a name. The slice is shared.
-func (x *index[K, T]) under(p *plan, name K) []*T {
-	l := x.input.Get(p.r, name)
+func (x *index[K, T]) under(rd *reader, name K) []*T {
+	l := x.input.Get(rd.r, name)
 	if l != nil {
 		l.read = true
 	}

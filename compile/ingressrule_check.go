@@ -35,7 +35,7 @@ func (p *plan) checkEdgeFaults() {
 		return
 	}
 	told := map[diag.Ref]bool{}
-	for _, rule := range p.ingressRules.rules(p) {
+	for _, rule := range p.ingressRules.rules(&p.reader) {
 		svc := p.ingressService(rule)
 		if svc == nil {
 			continue
@@ -53,7 +53,7 @@ func (p *plan) checkEdgeFaults() {
 // key pair.
 func (p *plan) checkSecrets() {
 	shown := p.ingressSecret()
-	for _, rule := range p.ingressRules.rules(p) {
+	for _, rule := range p.ingressRules.rules(&p.reader) {
 		if rule.secret != "" && rule.secret != shown {
 			p.conflict(diag.SecretClaimed, rule.ref, "spec.tlsSecret", fmt.Sprintf("the certificate of %q is shown instead: an ingress has one for all rules, that of the first secret by name", shown))
 		}

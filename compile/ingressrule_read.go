@@ -79,8 +79,8 @@ func (p *plan) checkIngressRule(rule *ingressRule) {
 
 // ingressService returns the service that the rule leads to, as its namespace sees
 // it, or nil.
-func (p *plan) ingressService(rule *ingressRule) *mesh.Service {
-	return p.registeredIn(rule.ref.Namespace, rule.host)
+func (rd *reader) ingressService(rule *ingressRule) *mesh.Service {
+	return rd.registeredIn(rule.ref.Namespace, rule.host)
 }
 
 // ingressPort returns the HTTP port that the rule leads to, or nil.
@@ -102,7 +102,7 @@ func askedPort(rule *ingressRule, svc *mesh.Service) *mesh.Port {
 }
 
 // checkIngressPort reports a port that does not exist or is not HTTP.
-func (p *plan) checkIngressPort(rule *ingressRule, svc *mesh.Service) {
+func (rp *reporter) checkIngressPort(rule *ingressRule, svc *mesh.Service) {
 	at, wanted := "spec.destinationPort", "no port"
 	switch {
 	case rule.spec.DestinationPort != nil:
@@ -112,25 +112,25 @@ func (p *plan) checkIngressPort(rule *ingressRule, svc *mesh.Service) {
 	}
 	switch port := askedPort(rule, svc); {
 	case port == nil:
-		p.report(diag.Problem{
+		rp.report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownPort, Object: rule.ref, Field: at,
 			Message: fmt.Sprintf("the rule answers 503: it names %s, and %s has none such", wanted, svc.Hostname),
 		})
 	case !port.Protocol.IsHTTP():
-		p.notHonoured(diag.WrongProtocol, rule.ref, at, fmt.Sprintf("the rule answers 503: %s of %s is %s; it must be HTTP, HTTP2 or GRPC",
+		rp.notHonoured(diag.WrongProtocol, rule.ref, at, fmt.Sprintf("the rule answers 503: %s of %s is %s; it must be HTTP, HTTP2 or GRPC",
 			wanted, svc.Hostname, port.Protocol))
 	}
 }
 
 // ingressMatch reads the rule's conditions. It reports whether an ingress can check
 // all of them.
-func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
+func (rp *reporter) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
 	if m == nil {
 		return true
 	}
 	whole := m.Source == nil && m.TCP == nil && m.UDP == nil
 	if !whole {
-		p.notHonoured(diag.Closed, rule.ref, "spec.match", "requests that fit the rest are answered with 503: an ingress knows no callers, and looks at no addresses; use request")
+		rp.notHonoured(diag.Closed, rule.ref, "spec.match", "requests that fit the rest are answered with 503: an ingress knows no callers, and looks at no addresses; use request")
 	}
 	if m.Request == nil {
 		return whole
@@ -144,7 +144,7 @@ func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
 		case name == "uri" && how.Prefix != nil:
 			rule.prefix = *how.Prefix
 		default:
-			p.notHonoured(diag.Closed, rule.ref, "spec.match.request.headers", fmt.Sprintf(
+			rp.notHonoured(diag.Closed, rule.ref, "spec.match.request.headers", fmt.Sprintf(
 				"requests that fit the rest are answered with 503: of %s the rule asks what an ingress does not look at; use an exact authority, and an exact or prefix uri", name))
 			whole = false
 		}
@@ -153,9 +153,9 @@ func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
 }
 
 // ingressSecret returns the first secret by name, or "" if no rule has one.
-func (p *plan) ingressSecret() string {
+func (rd *reader) ingressSecret() string {
 	first := ""
-	for _, rule := range p.ingressRules.rules(p) {
+	for _, rule := range rd.ingressRules.rules(rd) {
 		if first == "" || rule.secret != "" && rule.secret < first {
 			first = rule.secret
 		}

@@ -52,7 +52,7 @@ func (c *writer) ingress(config *ir.Config) {
 // ingressRules returns the rules in the order in which they match requests. The
 // routes of one rule keep their author's order; Pilot sorted all routes.
 func (c *writer) ingressRules() []*ingressRule {
-	rules := c.plan.ingressRules.rules(c.plan)
+	rules := c.plan.ingressRules.rules(&c.plan.reader)
 	if c.plan.pilot().IngressCatchAllLost {
 		return rules
 	}

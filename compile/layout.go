@@ -57,8 +57,8 @@ func newEntry(_ *plan, key entryKey) *entry {
 
 // commonScope returns the scope that stands for all scopes whose callers have the
 // same routes to a port, with the same clusters.
-func (p *plan) commonScope(s scope, at servicePort) scope {
-	if !p.portExcept.Get(p.r, at).has(mesh.NamespaceOf(s.domain, p.settings.Domain)) {
+func (rd *reader) commonScope(s scope, at servicePort) scope {
+	if !rd.portExcept.Get(rd.r, at).has(mesh.NamespaceOf(s.domain, rd.settings.Domain)) {
 		s.domain, s.selection = "", ""
 	}
 	return s
@@ -145,16 +145,16 @@ type plainKey struct {
 
 // plainEntry returns the entry of a virtual host that has all its wanted domains,
 // or nil if the domains are not valid.
-func (p *plan) plainEntry(key plainKey) *entry {
+func (rd *reader) plainEntry(key plainKey) *entry {
 	host := newCandidate(key.at.service, key.at.port, key.domain)
 	if !host.sound() {
 		return nil
 	}
-	return p.entry(key.at, key.scope, host)
+	return rd.entry(key.at, key.scope, host)
 }
 
-func (p *plan) entry(at servicePort, s scope, host *candidate) *entry {
-	return p.entries.Get(p.r, entryKey{at, s, host.Name, strings.Join(host.Domains, "\n")})
+func (rd *reader) entry(at servicePort, s scope, host *candidate) *entry {
+	return rd.entries.Get(rd.r, entryKey{at, s, host.Name, strings.Join(host.Domains, "\n")})
 }
 
 // equal reports whether two layouts are the same.
@@ -250,14 +250,14 @@ func (a *alive[T]) one(value *T, equal func(a, b *T) bool) *T {
 }
 
 // sound returns the hosts by name, without invalid names and domains.
-func (p *plan) sound(t *table) []*candidate {
+func (rp *reporter) sound(t *table) []*candidate {
 	slices.SortStableFunc(t.hosts, func(a, b *candidate) int { return cmp.Compare(a.Name, b.Name) })
 	bare := &ir.RouteTable{}
 	for _, host := range t.hosts {
 		bare.VirtualHosts = append(bare.VirtualHosts, host.VirtualHost)
 	}
 	hosts, problems := ir.CloseDomains(bare)
-	p.problems.Add(problems...)
+	rp.problems.Add(problems...)
 	var out []*candidate
 	for i, host := range hosts {
 		if host != nil {
@@ -274,10 +274,10 @@ func (p *plan) servicesFor(s scope) []*mesh.Service {
 }
 
 // servicesIn is servicesFor with a namespace instead of the domain of the scope.
-func (p *plan) servicesIn(namespace string, s scope) []*mesh.Service {
-	all := p.services
+func (rd *reader) servicesIn(namespace string, s scope) []*mesh.Service {
+	all := rd.services
 	if s.sidecar.limits() {
-		all = func() []*mesh.Service { return p.candidates(s.sidecar) }
+		all = func() []*mesh.Service { return rd.candidates(s.sidecar) }
 	}
 	var out []*mesh.Service
 	for _, svc := range all() {
@@ -288,11 +288,11 @@ func (p *plan) servicesIn(namespace string, s scope) []*mesh.Service {
 	if s.role == mesh.Router {
 		return out
 	}
-	return append(out, p.egressIn(namespace)...)
+	return append(out, rd.egressIn(namespace)...)
 }
 
 // portsFor returns the ports of a service that proxies of a scope see.
-func (p *plan) portsFor(s scope, svc *mesh.Service) []*mesh.Port {
+func (rd *reader) portsFor(s scope, svc *mesh.Service) []*mesh.Port {
 	if !s.sidecar.limits() {
 		return svc.Ports
 	}

@@ -70,12 +70,12 @@ type orderKey struct {
 	order   string
 }
 
-func (p *plan) ordered(key orderKey) *ir.Cluster {
+func (rp *reporter) ordered(key orderKey) *ir.Cluster {
 	out := *key.cluster
 	out.Order = ir.ParseOrder(key.order)
 	out.Hosts = out.Order.Arranged(out.Hosts)
 	sound, problems := ir.CloseCluster(&out)
-	p.problems.Add(problems...)
+	rp.problems.Add(problems...)
 	return sound
 }
 

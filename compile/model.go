@@ -137,8 +137,8 @@ func (m *model) context(r *query.Reader) *plan {
 	c := struct {
 		plan
 		found diag.Collector
-	}{plan: plan{model: m, r: r}}
-	c.problems = &c.found
+	}{plan: plan{reader: reader{model: m, r: r}}}
+	c.reporter.problems = &c.found
 	return &c.plan
 }
 
@@ -266,8 +266,8 @@ func (m *model) planRoutes() {
 	m.hidden = newQuery(m, maps.Equal[map[*routeRule]*routeRule], (*plan).hiddenRules)
 	m.tied = newQuery(m, maps.Equal[map[*routeRule]*routeRule], (*plan).tiedRules)
 	m.delegated = newQuery(m, slices.Equal[[]*httpRoute], (*plan).mergeDelegates)
-	m.settingsExcept = newQuery(m, exceptions.equal, func(p *plan, host string) exceptions { return m.settingsOf.exceptions(p, host) })
-	m.virtualExcept = newQuery(m, exceptions.equal, func(p *plan, host string) exceptions { return m.virtualOf.exceptions(p, host) })
+	m.settingsExcept = newQuery(m, exceptions.equal, func(p *plan, host string) exceptions { return m.settingsOf.exceptions(&p.reader, host) })
+	m.virtualExcept = newQuery(m, exceptions.equal, func(p *plan, host string) exceptions { return m.virtualOf.exceptions(&p.reader, host) })
 	m.destinationExcept = newQuery(m, exceptions.equal, (*plan).exceptedByDestination)
 	m.portExcept = newQuery(m, exceptions.equal, (*plan).exceptedAtPort)
 	m.routes = newQuery(m, deepEqual, (*plan).ruleRoutes)

@@ -75,8 +75,8 @@ func sameList[T any](a, b []*T) bool {
 }
 
 // proxiedHost returns nil if the mesh has no HTTP proxy port.
-func (p *plan) proxiedHost(host *ir.VirtualHost, port int) *ir.VirtualHost {
-	if p.settings.ProxyHTTPPort == 0 {
+func (rd *reader) proxiedHost(host *ir.VirtualHost, port int) *ir.VirtualHost {
+	if rd.settings.ProxyHTTPPort == 0 {
 		return nil
 	}
 	return atProxyPort(host, strconv.Itoa(port))

@@ -126,3 +126,11 @@ func whyOlder(first, other *mesh.Service) string {
 	}
 	return "which is as old, and comes first by namespace and name"
 }
+
+// firstBecause says why the first of two equal claims takes precedence.
+func (m *model) firstBecause() string {
+	if m.pilot().AnyNamespaceRules {
+		return "comes first by namespace and name"
+	}
+	return "is older, or comes first by name"
+}

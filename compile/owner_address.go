@@ -66,9 +66,9 @@ func (p *plan) addressesIn(s scope) *addressOwners {
 
 // findSeesApart returns the namespaces that exportTo of some service names: callers there
 // may see other services than callers elsewhere.
-func (p *plan) findSeesApart() map[string]bool {
+func (rd *reader) findSeesApart() map[string]bool {
 	out := map[string]bool{}
-	for _, svc := range p.services() {
+	for _, svc := range rd.services() {
 		if mesh.Exported(svc.ExportTo, svc.Namespace, "") {
 			continue
 		}
@@ -90,16 +90,16 @@ type addressClaims struct {
 }
 
 // findAddressOwners decides each port separately.
-func (p *plan) findAddressOwners(key addressKey) *addressOwners {
+func (rd *reader) findAddressOwners(key addressKey) *addressOwners {
 	out := &addressOwners{lost: map[placed]loss{}, beside: map[placed]bool{}, named: map[int][]*mesh.Service{}}
-	if p.pilot().AnyNamespaceRules {
+	if rd.pilot().AnyNamespaceRules {
 		return out
 	}
-	for number, at := range p.addressClaims(key) {
-		p.settleAddresses(at, out)
+	for number, at := range rd.addressClaims(key) {
+		rd.settleAddresses(at, out)
 		if len(at.http) == 0 && len(at.named) > 0 {
 			out.named[number] = at.named
-			p.boundNamed(at, out)
+			rd.boundNamed(at, out)
 		}
 	}
 	return out
@@ -107,15 +107,15 @@ func (p *plan) findAddressOwners(key addressKey) *addressOwners {
 
 // addressClaims returns the claims by port, each list in the order of
 // compareOwners.
-func (p *plan) addressClaims(key addressKey) map[int]*addressClaims {
+func (rd *reader) addressClaims(key addressKey) map[int]*addressClaims {
 	s := scope{sidecar: key.sidecar, role: mesh.Sidecar}
 	if key.router {
 		s.role = mesh.Router
 	}
 	out := map[int]*addressClaims{}
-	for _, svc := range p.inOwnerOrder(p.servicesIn(key.namespace, s)) {
+	for _, svc := range rd.inOwnerOrder(rd.servicesIn(key.namespace, s)) {
 		blocks := declaredBlocks(svc)
-		for _, port := range p.portsFor(s, svc) {
+		for _, port := range rd.portsFor(s, svc) {
 			if port.Protocol == mesh.UDP {
 				continue
 			}
@@ -128,7 +128,7 @@ func (p *plan) addressClaims(key addressKey) map[int]*addressClaims {
 				at.blocks = append(at.blocks, placed{servicePort{svc, port}, block})
 			}
 			switch {
-			case p.routesHTTP(svc, port):
+			case rd.routesHTTP(svc, port):
 				at.http = append(at.http, svc)
 			case readsNames(port) && len(blocks) == 0:
 				at.named = append(at.named, svc)
@@ -163,11 +163,11 @@ func declaredAddresses(svc *mesh.Service) []string {
 
 // settleAddresses decides the claims to a port. Each claim gets its block, unless
 // the narrowest enclosing block that is already owned belongs to another namespace.
-func (p *plan) settleAddresses(at *addressClaims, out *addressOwners) {
+func (rd *reader) settleAddresses(at *addressClaims, out *addressOwners) {
 	have := map[netip.Prefix]*mesh.Service{}
 	for _, claim := range at.blocks {
-		if len(at.http) > 0 && !claim.block.IsSingleIP() && !p.routesHTTP(claim.service, claim.port) {
-			if !p.keepsBeside(claim.service, at.http) {
+		if len(at.http) > 0 && !claim.block.IsSingleIP() && !rd.routesHTTP(claim.service, claim.port) {
+			if !rd.keepsBeside(claim.service, at.http) {
 				continue // HTTP owns the port.
 			}
 			out.beside[claim] = true
@@ -184,8 +184,8 @@ func (p *plan) settleAddresses(at *addressClaims, out *addressOwners) {
 
 // keepsBeside reports whether a service keeps its blocks at a port that other
 // services use for HTTP: it came first, and its own namespace has no HTTP there.
-func (p *plan) keepsBeside(svc *mesh.Service, http []*mesh.Service) bool {
-	return !p.pilot().TCPTakesHTTPPort && p.compareOwners(svc, http[0]) < 0 &&
+func (rd *reader) keepsBeside(svc *mesh.Service, http []*mesh.Service) bool {
+	return !rd.pilot().TCPTakesHTTPPort && rd.compareOwners(svc, http[0]) < 0 &&
 		!slices.ContainsFunc(http, func(other *mesh.Service) bool { return other.Namespace == svc.Namespace })
 }
 
@@ -201,13 +201,13 @@ func around(have map[netip.Prefix]*mesh.Service, block netip.Prefix) *mesh.Servi
 
 // boundNamed gives up blocks if too many server names would have connections to
 // them.
-func (p *plan) boundNamed(at *addressClaims, out *addressOwners) {
+func (rd *reader) boundNamed(at *addressClaims, out *addressOwners) {
 	pairs := 0
 	for _, claim := range at.blocks {
 		if _, lost := out.lost[claim]; lost {
 			continue
 		}
-		named := p.namedBefore(at.named, claim.service)
+		named := rd.namedBefore(at.named, claim.service)
 		if pairs += len(named); pairs > maxNamedBlocks && len(named) > 0 {
 			out.lost[claim] = loss{to: named[0], crowded: true}
 		}

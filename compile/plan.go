@@ -3,70 +3,15 @@ package compile
 import (
 	"fmt"
 
-	"github.com/pilot-api/pilot-api/compile/query"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// plan is the access of one computation to the model. The computation depends on
-// what it reads through the plan, and reports problems to it.
+// plan is what a computation has that both reads the model and reports problems.
+// A computation that does one of the two takes that part alone.
 type plan struct {
-	*model
-	r        *query.Reader
-	problems *diag.Collector
-}
-
-// services returns the services of the registry, by host name. The slice is shared.
-func (p *plan) services() []*mesh.Service { return p.registry.services.under(p, none{}) }
-
-// registered returns the first service of the registry with a host name, or nil.
-func (p *plan) registered(host string) *mesh.Service {
-	if of := p.registry.byHost.under(p, host); len(of) > 0 {
-		return of[0]
-	}
-	return nil
-}
-
-// registeredIn returns the service of the registry that callers in a namespace see
-// under a host name, or nil.
-func (p *plan) registeredIn(namespace, host string) *mesh.Service {
-	for _, svc := range p.registry.byHost.under(p, host) {
-		if svc.VisibleIn(namespace) {
-			return svc
-		}
-	}
-	return nil
-}
-
-// service returns the first service with a host name, from the registry or else an
-// EgressRule, or nil. Callers may see another one, as seenBy says.
-func (p *plan) service(host string) *mesh.Service {
-	if svc := p.registered(host); svc != nil {
-		return svc
-	}
-	return p.egressHost.Get(p.r, host)
-}
-
-// seenBy returns the service that callers in a namespace see under a host, from the
-// registry or an EgressRule, or nil.
-func (p *plan) seenBy(namespace, host string) *mesh.Service {
-	if svc := p.registeredIn(namespace, host); svc != nil {
-		return svc
-	}
-	return p.egressHost.Get(p.r, host)
-}
-
-// hasSeveral reports whether a host is not the same service to all callers that see
-// it.
-func (p *plan) hasSeveral(host string) bool {
-	registered := len(p.registry.byHost.under(p, host))
-	return registered > 1 || registered == 1 && p.egressHost.Get(p.r, host) != nil
-}
-
-// instances returns the instances of a service. The service must come from the
-// model.
-func (p *plan) instances(svc *mesh.Service) []*mesh.Instance {
-	return p.registry.instances.Get(p.r, svc).listed()
+	reader
+	reporter
 }
 
 // routesHTTP reports whether requests to the port are routed one by one. For a host

@@ -166,9 +166,9 @@ func (k *kind[T]) read(m *model, o *schema.Object) *reading[T] {
 }
 
 // rules returns the usable rules of the kind, in tie-break order.
-func (k *kind[T]) rules(p *plan) []*T {
+func (k *kind[T]) rules(rd *reader) []*T {
 	var out []*T
-	for _, r := range k.all.under(p, none{}) {
+	for _, r := range k.all.under(rd, none{}) {
 		if r.rule != nil {
 			out = append(out, r.rule)
 		}

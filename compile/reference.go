@@ -48,12 +48,12 @@ func (s *source) onlyHome() *source {
 	return &source{home: s.home}
 }
 
-func (p *plan) source(ref *schema.IstioService, namespace string) *source {
+func (rd *reader) source(ref *schema.IstioService, namespace string) *source {
 	if ref == nil {
 		return nil
 	}
-	host := p.hostname(ref, namespace)
-	return &source{host: host, labels: ref.Labels, reader: namespace, named: mesh.NamespaceOf(host, p.settings.Domain)}
+	host := rd.hostname(ref, namespace)
+	return &source{host: host, labels: ref.Labels, reader: namespace, named: mesh.NamespaceOf(host, rd.settings.Domain)}
 }
 
 // means reports whether the source means a service. A namespace may declare any host
@@ -150,13 +150,13 @@ func (p *plan) checkLabels(ref diag.Ref, field, host string, labels mesh.Labels,
 
 // serviceOf returns the service that an object in this namespace means by a host:
 // the one that callers there see, else the first one.
-func (p *plan) serviceOf(namespace, host string) *mesh.Service {
-	return cmp.Or(p.seenBy(namespace, host), p.service(host))
+func (rd *reader) serviceOf(namespace, host string) *mesh.Service {
+	return cmp.Or(rd.seenBy(namespace, host), rd.service(host))
 }
 
 // labelled is a version of a service, as a map key.
 type labelled struct{ host, labels string }
 
-func (p *plan) hasLabels(svc *mesh.Service, labels mesh.Labels) bool {
-	return slices.ContainsFunc(p.instances(svc), func(i *mesh.Instance) bool { return labels.SubsetOf(i.Labels) })
+func (rd *reader) hasLabels(svc *mesh.Service, labels mesh.Labels) bool {
+	return slices.ContainsFunc(rd.instances(svc), func(i *mesh.Instance) bool { return labels.SubsetOf(i.Labels) })
 }

@@ -84,7 +84,7 @@ func named[T any](r *referrals, k *kind[T], say func(*referrals, *T)) {
 		}
 		return
 	}
-	for _, rule := range k.rules(r.plan) {
+	for _, rule := range k.rules(&r.plan.reader) {
 		say(r, rule)
 	}
 }
@@ -227,7 +227,7 @@ func (r *referrals) gateway(vs *virtualService, field, name string) {
 	}
 	r.add(diag.Reference{
 		From: vs.ref, Field: field, Names: "gateway " + name, To: refOf("Gateway", name),
-		Missing: len(r.gatewayNamed.under(r.plan, name)) == 0,
+		Missing: len(r.gatewayNamed.under(&r.plan.reader, name)) == 0,
 	})
 }
 
@@ -296,7 +296,7 @@ func (r *referrals) imported(one diag.Reference, i imported) {
 			r.add(one)
 		}
 	}
-	for _, vs := range r.virtualServices.rules(r.plan) {
+	for _, vs := range r.virtualServices.rules(&r.plan.reader) {
 		covers := func(host string) bool { return i.covers(r.home(vs.ref.Namespace).complete(host, vs.ref.Namespace)) }
 		if i.in(vs.ref.Namespace) && slices.ContainsFunc(vs.meshHosts(), covers) && mesh.Exported(vs.exported, vs.ref.Namespace, one.From.Namespace) {
 			one.To = vs.ref

@@ -36,10 +36,10 @@ func (r *referrals) secret(from diag.Ref, field, name string, files map[string]m
 	if _, inFiles := files[name]; name == "" || inFiles || r.inFiles(full) {
 		return
 	}
-	there := len(r.secretNamed.under(r.plan, full)) > 0
+	there := len(r.secretNamed.under(&r.plan.reader, full)) > 0
 	r.add(diag.Reference{From: from, Field: field, Names: "secret " + full, To: refOf("Secret", full), Missing: !there})
 	pair, _ := r.pairNamed(full)
-	if beside := full + schema.CACertSuffix; verifies && pair.CACertificates == "" && len(r.secretNamed.under(r.plan, beside)) > 0 {
+	if beside := full + schema.CACertSuffix; verifies && pair.CACertificates == "" && len(r.secretNamed.under(&r.plan.reader, beside)) > 0 {
 		r.add(diag.Reference{From: from, Field: field, Names: "authorities " + beside, To: refOf("Secret", beside)})
 	}
 }

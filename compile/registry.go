@@ -107,9 +107,9 @@ func audiences(svc *mesh.Service) []string {
 
 // portsUnder counts the ports under a wildcard of the services that a namespace sees,
 // and of its own.
-func (p *plan) portsUnder(wildcard, namespace string) portSums {
-	out := p.registry.under.Get(p.r, audience{wildcard, ""})
-	private := p.registry.under.Get(p.r, audience{wildcard, namespace})
+func (rd *reader) portsUnder(wildcard, namespace string) portSums {
+	out := rd.registry.under.Get(rd.r, audience{wildcard, ""})
+	private := rd.registry.under.Get(rd.r, audience{wildcard, namespace})
 	return portSums{out.http + private.http, out.other + private.other}
 }
 

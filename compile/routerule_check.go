@@ -30,11 +30,11 @@ func (p *plan) checkRouteRule(rule *routeRule) {
 
 // hiddenRules maps each rule for a host that comes after a catch-all for the same
 // callers to that catch-all.
-func (p *plan) hiddenRules(host string) map[*routeRule]*routeRule {
+func (rd *reader) hiddenRules(host string) map[*routeRule]*routeRule {
 	hidden, takesAll := map[*routeRule]*routeRule{}, map[string]*routeRule{}
-	owner := p.ownerOf(host)
-	for _, rule := range p.rulesFor.under(p, host) {
-		from := p.followers(rule.source, rule.namespace, owner).String()
+	owner := rd.ownerOf(host)
+	for _, rule := range rd.rulesFor.under(rd, host) {
+		from := rd.followers(rule.source, rule.namespace, owner).String()
 		first := takesAll[""]
 		if first == nil {
 			first = takesAll[from]
@@ -76,9 +76,9 @@ func (p *plan) checkRule(rule *routeRule, svc *mesh.Service) {
 }
 
 // checkURI reports a regular expression for paths that is compared with a header.
-func (p *plan) checkURI(rule *routeRule) {
+func (rp *reporter) checkURI(rule *routeRule) {
 	if slices.ContainsFunc(rule.match.Headers, func(h ir.HeaderMatch) bool { return h.Name == "uri" && h.Regex != "" }) {
-		p.notHonoured(diag.AsPilot, rule.ref, "spec.match.request.headers.uri.regex",
+		rp.notHonoured(diag.AsPilot, rule.ref, "spec.match.request.headers.uri.regex",
 			"the rule never matches: the expression is compared with a header named uri, which no request has; "+
 				switchHint("uriRegexAsHeader", "it is compared with the path"))
 	}
@@ -86,13 +86,13 @@ func (p *plan) checkURI(rule *routeRule) {
 
 // checkEgressActions reports destinations of a rule for an external host: all its
 // requests go to that host.
-func (p *plan) checkEgressActions(rule *routeRule, spec *schema.RouteRule) {
+func (rp *reporter) checkEgressActions(rule *routeRule, spec *schema.RouteRule) {
 	const only = "requests to the host of an EgressRule go to that host only"
 	if len(spec.Route) > 0 {
-		p.notHonoured(diag.NotFollowed, rule.ref, "spec.route", only)
+		rp.notHonoured(diag.NotFollowed, rule.ref, "spec.route", only)
 	}
 	if spec.Mirror != nil {
-		p.notHonoured(diag.NotFollowed, rule.ref, "spec.mirror", only)
+		rp.notHonoured(diag.NotFollowed, rule.ref, "spec.mirror", only)
 	}
 }
 

@@ -22,12 +22,12 @@ func (p *plan) checkTied(rule *routeRule) {
 
 // tiedRules maps each rule for a host to a preceding rule of the same precedence
 // that may take its requests.
-func (p *plan) tiedRules(host string) map[*routeRule]*routeRule {
-	rules, hidden := p.rulesFor.under(p, host), p.hidden.Get(p.r, host)
+func (rd *reader) tiedRules(host string) map[*routeRule]*routeRule {
+	rules, hidden := rd.rulesFor.under(rd, host), rd.hidden.Get(rd.r, host)
 	tied := map[*routeRule]*routeRule{}
-	owner := p.ownerOf(host)
+	owner := rd.ownerOf(host)
 	meet := func(a, b *routeRule) bool {
-		return callersMeet(p.followers(a.source, a.namespace, owner), p.followers(b.source, b.namespace, owner)) && requestsMeet(a.match, b.match)
+		return callersMeet(rd.followers(a.source, a.namespace, owner), rd.followers(b.source, b.namespace, owner)) && requestsMeet(a.match, b.match)
 	}
 	for i, rule := range rules {
 		for _, first := range rules[max(0, i-mostTied):i] {

@@ -37,8 +37,8 @@ func ruleSize(rule *routeRule) int {
 
 // ruleCost returns how far a RouteRule multiplies: it is repeated at each HTTP port
 // of its service after the first.
-func (p *plan) ruleCost(rule *routeRule) cost {
-	ports := p.httpPortsOf(rule.host, rule.namespace)
+func (rd *reader) ruleCost(rule *routeRule) cost {
+	ports := rd.httpPortsOf(rule.host, rule.namespace)
 	if ports < 2 {
 		return cost{}
 	}
@@ -51,15 +51,15 @@ func (p *plan) ruleCost(rule *routeRule) cost {
 
 // httpPortsOf counts the HTTP ports of the services with a host name that count for a
 // rule of a namespace. Ports of EgressRules count even if the rules are withheld.
-func (p *plan) httpPortsOf(host, namespace string) int {
-	count := func(svc *mesh.Service) int { return p.countPorts(svc).http }
+func (rd *reader) httpPortsOf(host, namespace string) int {
+	count := func(svc *mesh.Service) int { return rd.countPorts(svc).http }
 	ports := 0
-	for _, svc := range p.registry.byHost.under(p, host) {
-		if p.countsFor(namespace, svc) {
+	for _, svc := range rd.registry.byHost.under(rd, host) {
+		if rd.countsFor(namespace, svc) {
 			ports += count(svc)
 		}
 	}
-	if svc := p.egressDeclared.Get(p.r, none{}).byHost[host]; svc != nil {
+	if svc := rd.egressDeclared.Get(rd.r, none{}).byHost[host]; svc != nil {
 		ports += count(svc)
 	}
 	return ports
@@ -107,7 +107,7 @@ func (p *plan) ingressCost(rule *ingressRule) cost {
 		return cost{}
 	}
 	routes := 0
-	for _, of := range p.rulesFor.under(p, svc.Hostname) {
+	for _, of := range p.rulesFor.under(&p.reader, svc.Hostname) {
 		if ofNobody(p.followers(of.source, of.namespace, svc.Namespace)) { // An ingress has no routes for others.
 			routes += ruleSize(of)
 		}

@@ -90,9 +90,9 @@ func (m *model) hostOr(rule *routeRule, to *schema.IstioService) string {
 	return m.hostname(to, rule.namespace)
 }
 
-func (p *plan) reportRegexes(rule *routeRule, bad []badRegex) {
+func (rp *reporter) reportRegexes(rule *routeRule, bad []badRegex) {
 	for _, b := range bad {
-		p.report(diag.Problem{
+		rp.report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.FieldInvalid, Code: diag.Closed, Object: rule.ref,
 			Field: "spec.match.request.headers", Value: fmt.Sprintf("%q", b.regex),
 			Message: fmt.Sprintf("requests that fit the other conditions are answered with 503: the expression for %s is %v", b.header, b.err),
@@ -103,7 +103,7 @@ func (p *plan) reportRegexes(rule *routeRule, bad []badRegex) {
 // weighs reports whether the weights are valid and sum to 100. Validation ensures
 // that; this check is for rules that were stored without it, as Envoy rejects the
 // whole table.
-func (p *plan) weighs(rule *routeRule, spec *schema.RouteRule) bool {
+func (rp *reporter) weighs(rule *routeRule, spec *schema.RouteRule) bool {
 	sum, negative := int32(0), false
 	for _, d := range destinations(spec.Route) {
 		sum += d.Weight
@@ -112,7 +112,7 @@ func (p *plan) weighs(rule *routeRule, spec *schema.RouteRule) bool {
 	if sum == 100 && !negative {
 		return true
 	}
-	p.report(diag.Problem{
+	rp.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.FieldInvalid, Code: diag.Closed, Object: rule.ref, Field: "spec.route",
 		Value:   fmt.Sprint(sum),
 		Message: "the rule answers 503: weights must be 0 or more and sum to 100",
@@ -121,11 +121,11 @@ func (p *plan) weighs(rule *routeRule, spec *schema.RouteRule) bool {
 }
 
 // redirects reports whether a redirect, if any, has a target.
-func (p *plan) redirects(rule *routeRule, spec *schema.RouteRule) bool {
+func (rp *reporter) redirects(rule *routeRule, spec *schema.RouteRule) bool {
 	r := spec.Redirect
 	if r == nil || r.Authority != "" || r.URI != "" {
 		return true
 	}
-	p.notHonoured(diag.Closed, rule.ref, "spec.redirect", "the rule answers 503: it must redirect to another uri or authority")
+	rp.notHonoured(diag.Closed, rule.ref, "spec.redirect", "the rule answers 503: it must redirect to another uri or authority")
 	return false
 }

@@ -59,23 +59,23 @@ func fault(f *schema.HTTPFaultInjection) *ir.Fault {
 }
 
 // checkFault reports faults that are configured and never injected.
-func (p *plan) checkFault(rule *routeRule, f *schema.HTTPFaultInjection) {
+func (rp *reporter) checkFault(rule *routeRule, f *schema.HTTPFaultInjection) {
 	if f == nil {
 		return
 	}
 	if f.Delay != nil {
-		p.checkPercent(rule, "delay", f.Delay.Percent)
+		rp.checkPercent(rule, "delay", f.Delay.Percent)
 	}
 	if f.Abort != nil {
-		p.checkPercent(rule, "abort", f.Abort.Percent)
+		rp.checkPercent(rule, "abort", f.Abort.Percent)
 	}
 }
 
-func (p *plan) checkPercent(rule *routeRule, part string, percent float64) {
+func (rp *reporter) checkPercent(rule *routeRule, part string, percent float64) {
 	if percent == 0 || perMillion(percent) > 0 {
 		return // Validation of the object reports 0.
 	}
-	p.report(diag.Problem{
+	rp.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.NoEffect, Object: rule.ref,
 		Field: "spec.httpFault." + part + ".percent", Value: fmt.Sprint(percent),
 		Message: "no " + part + " is injected: it is less than one in a million requests",

@@ -23,7 +23,7 @@ type badRegex struct {
 
 // httpMatch returns the conditions on a request. Those with a bad expression are
 // left out and returned separately, sorted by header.
-func (p *plan) httpMatch(m *schema.MatchCondition) (ir.Match, []badRegex) {
+func (rd *reader) httpMatch(m *schema.MatchCondition) (ir.Match, []badRegex) {
 	var out ir.Match
 	var bad []badRegex
 	if m == nil || m.Request == nil {
@@ -33,7 +33,7 @@ func (p *plan) httpMatch(m *schema.MatchCondition) (ir.Match, []badRegex) {
 		condition := m.Request.Headers[name]
 		if err := checkRegex(condition); err != nil {
 			bad = append(bad, badRegex{name, *condition.Regex, err})
-		} else if name == "uri" && !(condition.Regex != nil && p.pilot().URIRegexAsHeader) {
+		} else if name == "uri" && !(condition.Regex != nil && rd.pilot().URIRegexAsHeader) {
 			matchURI(&out, condition)
 		} else {
 			out.Headers = append(out.Headers, headerMatch(name, condition))

@@ -31,17 +31,17 @@ type plannedRoute struct {
 
 // ruleRoutes returns the routes of an HTTP port by the rules of its host, followed
 // by the default route.
-func (p *plan) ruleRoutes(at servicePort) []plannedRoute {
+func (rd *reader) ruleRoutes(at servicePort) []plannedRoute {
 	var routes []plannedRoute
 	var closed withholding
-	for _, rule := range p.rulesFor.under(p, at.service.Hostname) {
-		if p.foreign(rule.namespace, at.service.Namespace) && !at.service.VisibleIn(rule.namespace) {
+	for _, rule := range rd.rulesFor.under(rd, at.service.Hostname) {
+		if rd.foreign(rule.namespace, at.service.Namespace) && !at.service.VisibleIn(rule.namespace) {
 			continue // Its followers do not see the service.
 		}
 		if !at.port.Protocol.IsHTTP() && !at.service.Egress {
 			break
 		}
-		planned, some := p.planRuleRoute(rule, at, &closed)
+		planned, some := rd.planRuleRoute(rule, at, &closed)
 		if !some {
 			continue
 		}
@@ -50,17 +50,17 @@ func (p *plan) ruleRoutes(at servicePort) []plannedRoute {
 			return routes
 		}
 	}
-	return append(routes, p.defaultRoute(at.service, at.port))
+	return append(routes, rd.defaultRoute(at.service, at.port))
 }
 
 // planRuleRoute returns false for a withheld rule whose callers are already
 // refused.
-func (p *plan) planRuleRoute(rule *routeRule, at servicePort, closed *withholding) (plannedRoute, bool) {
-	from := p.followers(rule.source, rule.namespace, at.service.Namespace)
-	if p.withheld(rule.declared) {
+func (rd *reader) planRuleRoute(rule *routeRule, at servicePort, closed *withholding) (plannedRoute, bool) {
+	from := rd.followers(rule.source, rule.namespace, at.service.Namespace)
+	if rd.withheld(rule.declared) {
 		return closed.close(rule, from)
 	}
-	out := p.planRoute(rule, at.service, at.port)
+	out := rd.planRoute(rule, at.service, at.port)
 	out.source = from
 	return out, true
 }
@@ -82,17 +82,17 @@ func upgradeByRules(routes []plannedRoute) []plannedRoute {
 }
 
 // defaultRoute returns the route for all requests that no rule matches.
-func (p *plan) defaultRoute(svc *mesh.Service, port *mesh.Port) plannedRoute {
-	to := p.newTarget(svc, port, nil)
+func (rd *reader) defaultRoute(svc *mesh.Service, port *mesh.Port) plannedRoute {
+	to := rd.newTarget(svc, port, nil)
 	route := defaultRoute(to.name, svc)
-	route.Retry = p.retryByDefault()
+	route.Retry = rd.retryByDefault()
 	return plannedRoute{route: route, targets: []target{to}}
 }
 
 // toEgress sends a route to the external host, which has no versions. Its rules
 // cannot lead elsewhere.
-func (p *plan) toEgress(out plannedRoute, svc *mesh.Service, port *mesh.Port) plannedRoute {
-	to := p.newTarget(svc, port, nil)
+func (rd *reader) toEgress(out plannedRoute, svc *mesh.Service, port *mesh.Port) plannedRoute {
+	to := rd.newTarget(svc, port, nil)
 	out.targets = []target{to}
 	out.route.Clusters = []ir.WeightedCluster{{Name: to.name, Weight: 100}}
 	return out
@@ -108,7 +108,7 @@ func defaultRoute(cluster string, svc *mesh.Service) *ir.Route {
 
 // planRoute translates a rule for one port of its service, for any caller. As in
 // Pilot, a redirect needs the cluster that it does not use.
-func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) plannedRoute {
+func (rd *reader) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) plannedRoute {
 	spec := rule.spec()
 	out := plannedRoute{picksUpgrades: true, route: &ir.Route{
 		Operation: rule.ref.Name,
@@ -123,21 +123,21 @@ func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) pl
 	}
 	if r := spec.Redirect; r != nil {
 		route.Redirect = &ir.Redirect{Host: r.Authority, Path: r.URI, StripQuery: r.URI != ""}
-		out.targets = append(out.targets, p.newTarget(svc, port, nil))
+		out.targets = append(out.targets, rd.newTarget(svc, port, nil))
 		return out
 	}
 	route.Rewrite, route.WebSocket = rule.rewrite, rule.upgrade
 	addActions(route, spec)
 	if svc.Egress {
-		return p.toEgress(out, svc, port)
+		return rd.toEgress(out, svc, port)
 	}
 	for _, entry := range destinations(spec.Route) {
-		to := p.destination(rule, svc, port, entry.Destination, entry.Labels)
+		to := rd.destination(rule, svc, port, entry.Destination, entry.Labels)
 		out.targets = append(out.targets, to)
 		route.Clusters = append(route.Clusters, ir.WeightedCluster{Name: to.name, Weight: int(entry.Weight)})
 	}
 	if m := spec.Mirror; m != nil {
-		to := p.destination(rule, svc, port, m, m.Labels)
+		to := rd.destination(rule, svc, port, m, m.Labels)
 		out.targets = append(out.targets, to)
 		route.Mirrors = []ir.Mirror{{Cluster: to.name, PerMillion: ir.Million}}
 	}

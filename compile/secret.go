@@ -34,11 +34,11 @@ const authorities = "/ca"
 type holding struct{ pair, authorities bool }
 
 // pairNamed returns the contents of a secret by name, or nothing if there is none.
-func (p *plan) pairNamed(name string) (pair credential.Pair, origins []diag.Ref) {
-	if p.inFiles(name) {
-		return p.fileSecrets.Get(p.r, name).Pair, nil
+func (rd *reader) pairNamed(name string) (pair credential.Pair, origins []diag.Ref) {
+	if rd.inFiles(name) {
+		return rd.fileSecrets.Get(rd.r, name).Pair, nil
 	}
-	for _, s := range p.secretNamed.under(p, name) {
+	for _, s := range rd.secretNamed.under(rd, name) {
 		return s.pair, []diag.Ref{s.ref}
 	}
 	return credential.Pair{}, nil
@@ -46,31 +46,31 @@ func (p *plan) pairNamed(name string) (pair credential.Pair, origins []diag.Ref)
 
 // authoritiesNamed returns the authorities of a secret or, if it has none, those of
 // the separate secret for them.
-func (p *plan) authoritiesNamed(name string) (text string, origins []diag.Ref) {
+func (rd *reader) authoritiesNamed(name string) (text string, origins []diag.Ref) {
 	for _, name := range []string{name, name + schema.CACertSuffix} {
-		if pair, origins := p.pairNamed(name); pair.CACertificates != "" {
+		if pair, origins := rd.pairNamed(name); pair.CACertificates != "" {
 			return pair.CACertificates, origins
 		}
 	}
 	return "", nil
 }
 
-func (p *plan) holdingOf(name string) holding {
-	pair, _ := p.pairNamed(name)
-	text, _ := p.authoritiesNamed(name)
+func (rd *reader) holdingOf(name string) holding {
+	pair, _ := rd.pairNamed(name)
+	text, _ := rd.authoritiesNamed(name)
 	return holding{pair.Certificate != "" && !pair.Key.None(), text != ""}
 }
 
 // secretPart returns nil if the secret or the part does not exist.
-func (p *plan) secretPart(name string) *ir.Secret {
+func (rd *reader) secretPart(name string) *ir.Secret {
 	if owner, ok := strings.CutSuffix(name, authorities); ok {
-		text, origins := p.authoritiesNamed(owner)
+		text, origins := rd.authoritiesNamed(owner)
 		if text == "" {
 			return nil
 		}
 		return &ir.Secret{Name: name, CACertificates: text, Origins: origins}
 	}
-	pair, origins := p.pairNamed(name)
+	pair, origins := rd.pairNamed(name)
 	if pair.Certificate == "" || pair.Key.None() {
 		return nil
 	}
@@ -97,39 +97,39 @@ func (l absence) problem(ref diag.Ref, field, follows string) diag.Problem {
 func missing(format string, args ...any) absence { return absence{fmt.Sprintf(format, args...), true} }
 
 // lackOfSecret returns why nothing of a secret can be sent to proxies.
-func (p *plan) lackOfSecret(name, setting string) absence {
+func (rd *reader) lackOfSecret(name, setting string) absence {
 	switch {
-	case p.holdings.Get(p.r, name) != (holding{}):
+	case rd.holdings.Get(rd.r, name) != (holding{}):
 		return absence{}
-	case p.inFiles(name):
+	case rd.inFiles(name):
 		return missing("secretFiles of the mesh settings has files for %s, and they cannot be used", name)
 	}
 	return missing("there is no Secret %s that can be used, and %s of the mesh settings has no files for %q", name, setting, path.Base(name))
 }
 
 // lackOfPair returns why there is no certificate with a key under a name.
-func (p *plan) lackOfPair(name, setting string) absence {
-	l := p.lackOfSecret(name, setting)
-	if l.why == "" && !p.holdings.Get(p.r, name).pair {
+func (rd *reader) lackOfPair(name, setting string) absence {
+	l := rd.lackOfSecret(name, setting)
+	if l.why == "" && !rd.holdings.Get(rd.r, name).pair {
 		l = missing("Secret %s has no certificate with a privateKey", name)
 	}
 	return l
 }
 
 // lackOfAuthorities returns why there are no authorities under a name.
-func (p *plan) lackOfAuthorities(name, setting string) absence {
-	l := p.lackOfSecret(name, setting)
-	if l.why == "" && !p.holdings.Get(p.r, name).authorities {
+func (rd *reader) lackOfAuthorities(name, setting string) absence {
+	l := rd.lackOfSecret(name, setting)
+	if l.why == "" && !rd.holdings.Get(rd.r, name).authorities {
 		l = missing("Secret %s has no caCertificates, and there are none in %s", name, name+schema.CACertSuffix)
 	}
 	return l
 }
 
 // secretsOf returns the secrets that a configuration refers to.
-func (p *plan) secretsOf(config *ir.Config) []*ir.Secret {
+func (rd *reader) secretsOf(config *ir.Config) []*ir.Secret {
 	var out []*ir.Secret
 	for _, name := range config.SecretNames() {
-		if s := p.secrets.Get(p.r, name); s != nil {
+		if s := rd.secrets.Get(rd.r, name); s != nil {
 			out = append(out, s)
 		}
 	}

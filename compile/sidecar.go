@@ -64,7 +64,7 @@ func readSidecar(p *plan, of declared, spec *networking.Sidecar) *sidecar {
 }
 
 // readEgress returns a listener without imports if the listener is invalid.
-func (p *plan) readEgress(of declared, i int, e *networking.IstioEgressListener) egressListener {
+func (rp *reporter) readEgress(of declared, i int, e *networking.IstioEgressListener) egressListener {
 	out := egressListener{port: int(e.GetPort().GetNumber())}
 	if strings.HasPrefix(e.GetBind(), unixScheme) || e.GetPort() != nil && out.port == 0 {
 		out.port = -1
@@ -79,7 +79,7 @@ func (p *plan) readEgress(of declared, i int, e *networking.IstioEgressListener)
 	for j, host := range e.GetHosts() {
 		namespace, name, ok := strings.Cut(host, "/")
 		if !ok {
-			p.notHonoured(diag.ImportsNothing, of.ref, fmt.Sprintf("spec.egress[%d].hosts[%d]", i, j), "it imports nothing: use NAMESPACE/HOST")
+			rp.notHonoured(diag.ImportsNothing, of.ref, fmt.Sprintf("spec.egress[%d].hosts[%d]", i, j), "it imports nothing: use NAMESPACE/HOST")
 			continue
 		}
 		if namespace != "~" {
@@ -250,7 +250,7 @@ func (p *plan) sidecarOf(who *caller) *sidecar {
 // sidecarFor returns that Sidecar as written.
 func (p *plan) sidecarFor(who *caller, namespace string) *sidecar {
 	var selecting []*sidecar
-	for _, sc := range p.sidecarsIn.under(p, namespace) {
+	for _, sc := range p.sidecarsIn.under(&p.reader, namespace) {
 		if len(sc.selector) > 0 && who.bears(sc.selector) {
 			selecting = append(selecting, sc)
 		}
@@ -270,8 +270,8 @@ func (p *plan) sidecarFor(who *caller, namespace string) *sidecar {
 }
 
 // forAll returns the first Sidecar without a selector in a namespace, or nil.
-func (p *plan) forAll(namespace string) *sidecar {
-	for _, sc := range p.sidecarsIn.under(p, namespace) {
+func (rd *reader) forAll(namespace string) *sidecar {
+	for _, sc := range rd.sidecarsIn.under(rd, namespace) {
 		if len(sc.selector) == 0 {
 			return sc
 		}
@@ -304,9 +304,9 @@ func (p *plan) checkImport(sc *sidecar, i imported) {
 	switch {
 	case i.namespace == "." && home == root:
 	case !strings.HasPrefix(i.host, "*"):
-		found = slices.ContainsFunc(p.registry.byHost.under(p, i.host), there) || p.egressHost.Get(p.r, i.host) != nil
+		found = slices.ContainsFunc(p.registry.byHost.under(&p.reader, i.host), there) || p.egressHost.Get(p.r, i.host) != nil
 	case from.namespace != "*" && (i.host != "*" || from.namespace != home && from.namespace != root):
-		found = slices.ContainsFunc(p.registry.byNamespace.under(p, from.namespace), there)
+		found = slices.ContainsFunc(p.registry.byNamespace.under(&p.reader, from.namespace), there)
 	}
 	if !found {
 		p.notHonoured(diag.ImportsNothing, sc.ref, "spec.egress", fmt.Sprintf("it imports nothing by %s/%s: no object of that namespace declares %s for namespace %s", i.namespace, i.host, i.what(), home))
@@ -323,7 +323,7 @@ func (i imported) what() string {
 
 // candidates returns the services of the registry that a Sidecar may import,
 // without visiting all others.
-func (p *plan) candidates(sc *sidecar) []*mesh.Service {
+func (rd *reader) candidates(sc *sidecar) []*mesh.Service {
 	var out []*mesh.Service
 	seen := map[imported]bool{}
 	for i := range sc.imported() {
@@ -339,11 +339,11 @@ func (p *plan) candidates(sc *sidecar) []*mesh.Service {
 		seen[i] = true
 		switch {
 		case named:
-			out = append(out, p.registry.byHost.under(p, i.host)...)
+			out = append(out, rd.registry.byHost.under(rd, i.host)...)
 		case i.namespace == "*":
-			return p.services()
+			return rd.services()
 		default:
-			out = append(out, p.registry.byNamespace.under(p, i.namespace)...)
+			out = append(out, rd.registry.byNamespace.under(rd, i.namespace)...)
 		}
 	}
 	slices.SortStableFunc(out, mesh.CompareServices)

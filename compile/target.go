@@ -52,7 +52,7 @@ func (t target) ofNoSubset(name string) target {
 }
 
 // newTarget returns a version of a service at one of its ports.
-func (p *plan) newTarget(svc *mesh.Service, port *mesh.Port, labels mesh.Labels) target {
+func (rd *reader) newTarget(svc *mesh.Service, port *mesh.Port, labels mesh.Labels) target {
 	t := keyed(mesh.NewServiceKey(svc, port, labels))
 	t.host, t.number, t.version = svc.Hostname, port.Number, versionOf(labels)
 	t.service, t.port, t.origin = svc, port, svc.Origin.Ref()
@@ -67,7 +67,7 @@ func keyed(key mesh.ServiceKey) target {
 // viaExternal returns the target of another host at the endpoints of an external
 // service. Pilot built all destinations in the routes of such a service in this
 // way.
-func (p *plan) viaExternal(host string, own *mesh.Service, port *mesh.Port, labels mesh.Labels) target {
+func (rd *reader) viaExternal(host string, own *mesh.Service, port *mesh.Port, labels mesh.Labels) target {
 	name := mesh.NewServiceKey(own, port, nil).Ports[0]
 	t := keyed(mesh.ServiceKey{Hostname: host}.With(name, labels))
 	t.host, t.number, t.version = host, port.Number, versionOf(labels)
@@ -78,9 +78,9 @@ func (p *plan) viaExternal(host string, own *mesh.Service, port *mesh.Port, labe
 // blackhole returns a target whose cluster has no endpoints, so that its requests
 // fail. Like Pilot, it names the cluster after the caller's port, unless the host
 // has a port of that name: that cluster does have endpoints.
-func (p *plan) blackhole(host string, port *mesh.Port, labels mesh.Labels, origin diag.Ref) target {
+func (rd *reader) blackhole(host string, port *mesh.Port, labels mesh.Labels, origin diag.Ref) target {
 	name := port.Name
-	if dest := p.serviceOf("", host); dest != nil && !dest.External && dest.PortByName(name) != nil {
+	if dest := rd.serviceOf("", host); dest != nil && !dest.External && dest.PortByName(name) != nil {
 		name = fmt.Sprintf("no-such-port-%d", port.Number)
 	}
 	t := keyed(mesh.ServiceKey{Hostname: host}.With(name, labels))
@@ -92,19 +92,19 @@ func (p *plan) blackhole(host string, port *mesh.Port, labels mesh.Labels, origi
 // the port of the same name of another service or, if that is external, of the same
 // number. If there is none, or the rule's namespace does not see the other service,
 // the cluster has no endpoints.
-func (p *plan) destination(rule *routeRule, own *mesh.Service, port *mesh.Port, to *schema.IstioService, labels mesh.Labels) target {
+func (rd *reader) destination(rule *routeRule, own *mesh.Service, port *mesh.Port, to *schema.IstioService, labels mesh.Labels) target {
 	if to == nil {
-		return p.newTarget(own, port, labels)
+		return rd.newTarget(own, port, labels)
 	}
-	host := p.hostname(to, rule.namespace)
+	host := rd.hostname(to, rule.namespace)
 	if host == own.Hostname {
-		return p.newTarget(own, port, labels)
+		return rd.newTarget(own, port, labels)
 	}
-	dest := p.seenBy(rule.namespace, host)
+	dest := rd.seenBy(rule.namespace, host)
 	if shared := sharedPort(port, dest); shared != nil {
-		return p.newTarget(dest, shared, labels)
+		return rd.newTarget(dest, shared, labels)
 	}
-	return p.blackhole(host, port, labels, rule.ref)
+	return rd.blackhole(host, port, labels, rule.ref)
 }
 
 // sharedPort returns the port of dest that corresponds to a port of another

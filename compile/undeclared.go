@@ -43,17 +43,17 @@ func (vs *virtualService) routesSidecars() []none {
 // the namespace in the host's name declares the host for all callers, and so
 // decides which ports it has. Declarations elsewhere must not limit the rules for a
 // host.
-func (p *plan) isLoose(host string) bool {
-	return isShort(host) || p.settledService(host) == nil
+func (rd *reader) isLoose(host string) bool {
+	return isShort(host) || rd.settledService(host) == nil
 }
 
 // settledService returns the service of a host that is not loose, or nil.
-func (p *plan) settledService(host string) *mesh.Service {
-	svc := p.registered(host)
+func (rd *reader) settledService(host string) *mesh.Service {
+	svc := rd.registered(host)
 	if svc == nil {
-		svc = p.egressDeclared.Get(p.r, none{}).byHost[host]
+		svc = rd.egressDeclared.Get(rd.r, none{}).byHost[host]
 	}
-	if svc == nil || svc.Namespace == "" || svc.Namespace != mesh.NamespaceOf(host, p.settings.Domain) || strings.HasPrefix(host, "*") || !svc.VisibleIn("") {
+	if svc == nil || svc.Namespace == "" || svc.Namespace != mesh.NamespaceOf(host, rd.settings.Domain) || strings.HasPrefix(host, "*") || !svc.VisibleIn("") {
 		return nil
 	}
 	return svc
@@ -61,10 +61,10 @@ func (p *plan) settledService(host string) *mesh.Service {
 
 // findRuledHosts returns the hosts of all VirtualServices with HTTP routes for
 // sidecars, sorted, each once.
-func (p *plan) findRuledHosts(none) []string {
+func (rd *reader) findRuledHosts(none) []string {
 	var out []string
-	for _, vs := range p.virtualHTTP.under(p, none{}) {
-		out = append(out, p.virtualOf.names(vs)...)
+	for _, vs := range rd.virtualHTTP.under(rd, none{}) {
+		out = append(out, rd.virtualOf.names(vs)...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -125,15 +125,15 @@ type ruledKey struct {
 }
 
 // ruledIn returns how callers of a scope follow a VirtualService for a host.
-func (p *plan) ruledIn(s scope, host string) ruledHost {
+func (rd *reader) ruledIn(s scope, host string) ruledHost {
 	s.network, s.selection = "", ""
 	if !s.sidecar.limits() {
 		s.sidecar = nil
 	}
-	if !p.pilot().ShortNamesByCaller && !p.virtualExcept.Get(p.r, host).has(mesh.NamespaceOf(s.domain, p.settings.Domain)) {
+	if !rd.pilot().ShortNamesByCaller && !rd.virtualExcept.Get(rd.r, host).has(mesh.NamespaceOf(s.domain, rd.settings.Domain)) {
 		s.domain = ""
 	}
-	return p.ruled.Get(p.r, ruledKey{host, s})
+	return rd.ruled.Get(rd.r, ruledKey{host, s})
 }
 
 func (p *plan) findRuled(key ruledKey) ruledHost {
@@ -176,14 +176,14 @@ func (u *undeclared) equal(other *undeclared) bool {
 
 // undeclaredIn returns the undeclared hosts whose HTTP routes callers of a scope
 // follow.
-func (p *plan) undeclaredIn(s scope) *undeclared {
+func (rd *reader) undeclaredIn(s scope) *undeclared {
 	out := &undeclared{}
 	if s.role != mesh.Sidecar {
 		return out
 	}
-	for _, name := range p.ruledHosts.Get(p.r, none{}).listed() {
+	for _, name := range rd.ruledHosts.Get(rd.r, none{}).listed() {
 		host := completed(*name, s.domain)
-		ruled := p.ruledIn(s, host)
+		ruled := rd.ruledIn(s, host)
 		if ruled.through != "" {
 			if out.through == nil {
 				out.through = map[string]string{}
@@ -228,21 +228,21 @@ func (p *plan) undeclaredAt(s scope, u *undeclared, port int) []string {
 // findCrowds returns the withheld VirtualServices whose loose hosts would exceed
 // the budget even with a single closed route at each port. It returns those with
 // the most hosts, until the rest fits.
-func (p *plan) findCrowds(none) []*virtualService {
+func (rd *reader) findCrowds(none) []*virtualService {
 	type sized struct {
 		vs    *virtualService
 		parts int
 	}
 	var all []sized
 	sum := 0
-	for _, vs := range p.virtualHTTP.under(p, none{}) {
-		if !p.withheld(vs.declared) {
+	for _, vs := range rd.virtualHTTP.under(rd, none{}) {
+		if !rd.withheld(vs.declared) {
 			continue
 		}
 		of := sized{vs, 0}
-		for _, name := range p.virtualOf.names(vs) {
-			if p.isLoose(name) {
-				of.parts += times(closedHostParts, len(p.undeclaredPorts.Get(p.r, none{}).numbers))
+		for _, name := range rd.virtualOf.names(vs) {
+			if rd.isLoose(name) {
+				of.parts += times(closedHostParts, len(rd.undeclaredPorts.Get(rd.r, none{}).numbers))
 			}
 		}
 		all = append(all, of)
@@ -250,7 +250,7 @@ func (p *plan) findCrowds(none) []*virtualService {
 	}
 	slices.SortStableFunc(all, func(a, b sized) int { return b.parts - a.parts })
 	var out []*virtualService
-	for i := 0; i < len(all) && sum > p.budget.ledger.Budget.Object; i++ {
+	for i := 0; i < len(all) && sum > rd.budget.ledger.Budget.Object; i++ {
 		out = append(out, all[i].vs)
 		sum -= all[i].parts
 	}

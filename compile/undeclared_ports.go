@@ -27,11 +27,11 @@ func (u *undeclaredPorts) equal(other *undeclaredPorts) bool {
 // findUndeclaredPorts returns port 80 and then the ports that services had first,
 // so that new services remove none. Ports of EgressRules count even if the rules
 // are withheld.
-func (p *plan) findUndeclaredPorts(none) *undeclaredPorts {
+func (rd *reader) findUndeclaredPorts(none) *undeclaredPorts {
 	since := map[int]time.Time{}
-	for _, svc := range slices.Concat(p.services(), p.egressDeclared.Get(p.r, none{}).services) {
+	for _, svc := range slices.Concat(rd.services(), rd.egressDeclared.Get(rd.r, none{}).services) {
 		for _, port := range svc.Ports {
-			if first, known := since[port.Number]; p.routesHTTP(svc, port) && (!known || svc.Created.Before(first)) {
+			if first, known := since[port.Number]; rd.routesHTTP(svc, port) && (!known || svc.Created.Before(first)) {
 				since[port.Number] = svc.Created
 			}
 		}
@@ -48,16 +48,16 @@ func (p *plan) findUndeclaredPorts(none) *undeclaredPorts {
 	return &undeclaredPorts{numbers, len(all) - few}
 }
 
-func (p *plan) routesUndeclaredAt(port int) bool {
-	_, is := slices.BinarySearch(p.undeclaredPorts.Get(p.r, none{}).numbers, port)
+func (rd *reader) routesUndeclaredAt(port int) bool {
+	_, is := slices.BinarySearch(rd.undeclaredPorts.Get(rd.r, none{}).numbers, port)
 	return is
 }
 
 // refusesUndeclaredAt reports whether callers of a scope follow rules for loose
 // hosts that are not routed at a port.
-func (p *plan) refusesUndeclaredAt(s scope, port int) bool {
-	u := p.undeclared.Get(p.r, s)
-	return u.crowd != "" || len(u.hosts) > 0 && !p.routesUndeclaredAt(port)
+func (rd *reader) refusesUndeclaredAt(s scope, port int) bool {
+	u := rd.undeclared.Get(rd.r, s)
+	return u.crowd != "" || len(u.hosts) > 0 && !rd.routesUndeclaredAt(port)
 }
 
 // checkUndeclaredPorts reports ports at which a VirtualService is not followed.

@@ -26,21 +26,21 @@ func passthrough(s *mesh.Settings) *ir.Cluster {
 
 // treatsUnknown returns how proxies of a scope treat unknown destinations, or "" if
 // they have no captured traffic.
-func (p *plan) treatsUnknown(s scope) mesh.OutboundMode {
-	if s.role != mesh.Sidecar || p.settings.ProxyListenPort == 0 || p.pilot().UnknownDestinationsClosed {
+func (rd *reader) treatsUnknown(s scope) mesh.OutboundMode {
+	if s.role != mesh.Sidecar || rd.settings.ProxyListenPort == 0 || rd.pilot().UnknownDestinationsClosed {
 		return ""
 	}
 	if s.sidecar != nil && s.sidecar.unknown != "" {
 		return s.sidecar.unknown
 	}
-	return p.settings.OutboundTrafficPolicy
+	return rd.settings.OutboundTrafficPolicy
 }
 
 // closedPorts returns the ports at which proxies of a scope do not pass on unknown
 // destinations.
-func (p *plan) closedPorts(s scope) []int {
-	services := p.registry.closedPorts.Get(p.r, none{}).In(mesh.NamespaceOf(s.domain, p.settings.Domain))
-	egress := p.egress.Get(p.r, none{}).closed
+func (rd *reader) closedPorts(s scope) []int {
+	services := rd.registry.closedPorts.Get(rd.r, none{}).In(mesh.NamespaceOf(s.domain, rd.settings.Domain))
+	egress := rd.egress.Get(rd.r, none{}).closed
 	if len(egress) == 0 {
 		return services
 	}
@@ -50,25 +50,25 @@ func (p *plan) closedPorts(s scope) []int {
 }
 
 // unknownHost returns nil if every host is known.
-func (p *plan) unknownHost(s scope, t *tableLayout) *ir.VirtualHost {
+func (rd *reader) unknownHost(s scope, t *tableLayout) *ir.VirtualHost {
 	for _, e := range t.entries {
 		if slices.Contains(e.domains, "*") {
 			return nil
 		}
 	}
-	return p.unknownAt(s, t.port)
+	return rd.unknownAt(s, t.port)
 }
 
 // unknownAt returns the virtual host for the hosts that proxies of a scope do not
 // know at a port, or nil.
-func (p *plan) unknownAt(s scope, port int) *ir.VirtualHost {
-	switch p.treatsUnknown(s) {
+func (rd *reader) unknownAt(s scope, port int) *ir.VirtualHost {
+	switch rd.treatsUnknown(s) {
 	case mesh.AllowAny:
-		if s.bindsAt(port) != "" || slices.Contains(p.closedPorts(s), port) || p.refusesUndeclaredAt(s, port) {
+		if s.bindsAt(port) != "" || slices.Contains(rd.closedPorts(s), port) || rd.refusesUndeclaredAt(s, port) {
 			return blockAll // Traffic that is not captured has no other destination, and captured traffic is not allowed.
 		}
 		allowAny := &ir.VirtualHost{Name: "allow_any", Domains: []string{"*"}, Routes: []*ir.Route{passOn}}
-		if !p.pilot().HostsAsWritten {
+		if !rd.pilot().HostsAsWritten {
 			allowAny.Port = port
 		}
 		return allowAny

@@ -52,16 +52,16 @@ func (d declared) unknownField(is func(string) bool) string {
 
 // knows reports whether this version knows all fields of a match. If it does not, it
 // reports the consequence.
-func (p *plan) knows(of declared, match string) bool {
+func (rp *reporter) knows(of declared, match string) bool {
 	field := of.unknownWithin(match)
 	if field != "" {
-		p.notHonoured(diag.Closed, of.ref, field, "requests that fit the rest of the match are answered with 503: this version does not know the field")
+		rp.notHonoured(diag.Closed, of.ref, field, "requests that fit the rest of the match are answered with 503: this version does not know the field")
 	}
 	return field == ""
 }
 
 // connectionsWithheld reports whether the connections that a VirtualService would route
 // fail.
-func (p *plan) connectionsWithheld(vs *virtualService) bool {
-	return vs.unknownConnection() != "" || p.withheld(vs.declared)
+func (rd *reader) connectionsWithheld(vs *virtualService) bool {
+	return vs.unknownConnection() != "" || rd.withheld(vs.declared)
 }

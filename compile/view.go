@@ -25,7 +25,7 @@ type compiled struct {
 func (p *plan) writeView(key string, last *compiled) *compiled {
 	who := p.views.Get(p.r, key)
 	for _, i := range who.own {
-		p.registry.byHost.under(p, i.Service.Hostname) // Depend on the host: own services are as the registry has them now.
+		p.registry.byHost.under(&p.reader, i.Service.Hostname) // Depend on the host: own services are as the registry has them now.
 	}
 	s := who.scope
 	s.sidecar, s.selection = p.sidecarOf(who), p.selectionOf(who)

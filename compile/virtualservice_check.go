@@ -49,11 +49,11 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 }
 
 // checkMatchGateways reports gateways of a match that the hosts are not bound to.
-func (p *plan) checkMatchGateways(vs *virtualService, r *httpRoute) {
+func (rp *reporter) checkMatchGateways(vs *virtualService, r *httpRoute) {
 	for i, m := range r.spec.GetMatch() {
 		for _, name := range m.GetGateways() {
 			if !vs.serves(nil, vs.gatewayName(name)) {
-				p.notHonoured(diag.UnknownGateway, vs.ref, fmt.Sprintf("%s.match[%d].gateways", r.field, i),
+				rp.notHonoured(diag.UnknownGateway, vs.ref, fmt.Sprintf("%s.match[%d].gateways", r.field, i),
 					fmt.Sprintf("no request comes from %q, which is not among the gateways of the VirtualService", name))
 			}
 		}
@@ -107,9 +107,9 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 
 // checkRouteRulesTaken reports the RouteRules that the VirtualService replaces.
 func (d *domainPlan) checkRouteRulesTaken(vs *virtualService, host string) {
-	rules := d.rulesFor.under(d.plan, host)
+	rules := d.rulesFor.under(&d.plan.reader, host)
 	if strings.HasPrefix(host, "*") {
-		rules = slices.DeleteFunc(slices.Clone(d.rulesUnder.under(d.plan, host)), func(rule *routeRule) bool {
+		rules = slices.DeleteFunc(slices.Clone(d.rulesUnder.under(&d.plan.reader, host)), func(rule *routeRule) bool {
 			return d.service(rule.host) == nil || d.virtualFor(rule.host) != vs
 		})
 	}
@@ -122,7 +122,7 @@ func (d *domainPlan) checkRouteRulesTaken(vs *virtualService, host string) {
 // covers.
 func (d *domainPlan) standsForSome(wildcard string) bool {
 	visible := func(svc *mesh.Service) bool { return svc.VisibleIn(d.namespace) }
-	return slices.ContainsFunc(d.registry.beneath.under(d.plan, wildcard), visible) ||
+	return slices.ContainsFunc(d.registry.beneath.under(&d.plan.reader, wildcard), visible) ||
 		slices.ContainsFunc(d.egressServices(), func(svc *mesh.Service) bool { return imported{host: wildcard}.covers(svc.Hostname) })
 }
 
@@ -131,7 +131,7 @@ func (d *domainPlan) checkShortName(ref diag.Ref, at, name, host string) {
 	if name == host || !d.pilot().ShortNamesByCaller {
 		return
 	}
-	for _, svc := range d.registry.namesakes.under(d.plan, name) {
+	for _, svc := range d.registry.namesakes.under(&d.plan.reader, name) {
 		if svc.Hostname != host {
 			d.notHonoured(diag.OtherPerCaller, ref, at, fmt.Sprintf("to callers of other namespaces this is a service of their own, such as %s; write %s, or %s",
 				svc.Hostname, host, switchHint("shortNamesByCaller", "it is that for all")))

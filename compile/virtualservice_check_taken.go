@@ -115,7 +115,7 @@ func (d *domainPlan) exception(vs *virtualService, host string) *domainPlan {
 		return nil
 	}
 	rivals := func(name string) *domainPlan {
-		for _, rival := range d.virtualByHost.under(d.plan, name) {
+		for _, rival := range d.virtualByHost.under(&d.plan.reader, name) {
 			if rival == vs {
 				continue
 			}
@@ -212,7 +212,7 @@ func (d *domainPlan) checkTakenBeneath(vs *virtualService, at, wildcard string) 
 // takenBeneath returns a service of a namespace covered by a wildcard that follows
 // a VirtualService of the namespace for this wildcard or a wider one, or nil.
 func (d *domainPlan) takenBeneath(namespace, wildcard string) *mesh.Service {
-	for _, svc := range d.registry.byNamespace.under(d.plan, namespace) {
+	for _, svc := range d.registry.byNamespace.under(&d.plan.reader, namespace) {
 		if !(imported{host: wildcard}).covers(svc.Hostname) || !svc.VisibleIn(d.namespace) {
 			continue
 		}
@@ -244,9 +244,9 @@ func (m *model) wildcardsFor(vs *virtualService) []wildcardFor {
 
 // findWildcardNamespaces returns the namespaces of VirtualServices that have a
 // wildcard.
-func (p *plan) findWildcardNamespaces(key wildcardFor) map[string]bool {
+func (rd *reader) findWildcardNamespaces(key wildcardFor) map[string]bool {
 	out := map[string]bool{}
-	for _, vs := range p.virtualByWildcard.under(p, key) {
+	for _, vs := range rd.virtualByWildcard.under(rd, key) {
 		out[vs.ref.Namespace] = true
 	}
 	return out
@@ -255,11 +255,11 @@ func (p *plan) findWildcardNamespaces(key wildcardFor) map[string]bool {
 // findTakersBeneath returns the namespaces that both declare hosts covered by a
 // wildcard and have a VirtualService for it or a wider one, sorted. Few have both,
 // so callers need not look at all that have one of the two.
-func (p *plan) findTakersBeneath(key wildcardFor) []string {
+func (rd *reader) findTakersBeneath(key wildcardFor) []string {
 	var out []string
-	for _, owner := range p.ownersBeneath.Get(p.r, key.wildcard) {
+	for _, owner := range rd.ownersBeneath.Get(rd.r, key.wildcard) {
 		for wider := range wildcards(strings.TrimPrefix(key.wildcard, "*")) {
-			if p.wildcardNamespaces.Get(p.r, wildcardFor{wider, key.callers})[owner] {
+			if rd.wildcardNamespaces.Get(rd.r, wildcardFor{wider, key.callers})[owner] {
 				out = append(out, owner)
 				break
 			}
@@ -270,9 +270,9 @@ func (p *plan) findTakersBeneath(key wildcardFor) []string {
 
 // findOwnersBeneath returns the namespaces of the services whose hosts a wildcard
 // covers, sorted, each once.
-func (p *plan) findOwnersBeneath(wildcard string) []string {
+func (rd *reader) findOwnersBeneath(wildcard string) []string {
 	var out []string
-	for _, svc := range p.registry.beneath.under(p, wildcard) {
+	for _, svc := range rd.registry.beneath.under(rd, wildcard) {
 		out = append(out, svc.Namespace)
 	}
 	slices.Sort(out)
@@ -287,7 +287,7 @@ func (d *domainPlan) checkConnectionsTaken(vs *virtualService, at, wildcard stri
 	if len(vs.http) > 0 || d.service(wildcard) != nil {
 		return false
 	}
-	services := d.registry.beneath.under(d.plan, wildcard)
+	services := d.registry.beneath.under(&d.plan.reader, wildcard)
 	if len(services) > maxClaims {
 		return false
 	}

@@ -146,14 +146,14 @@ func (s *virtualSize) asDelegate() int {
 // virtualCost returns how far a VirtualService multiplies: its routes, with those
 // of its delegates, at each port of its services, and for each of its hosts at each
 // server of a Gateway.
-func (p *plan) virtualCost(vs *virtualService) cost {
-	routes := p.routeParts(vs)
+func (rd *reader) virtualCost(vs *virtualService) cost {
+	routes := rd.routeParts(vs)
 	at := virtualReach{vs: vs}
 	for _, name := range vs.meshHosts() {
-		p.addMeshHost(&at, name)
+		rd.addMeshHost(&at, name)
 	}
 	for _, name := range vs.gatewayNames() {
-		for _, gw := range p.gatewayNamed.under(p, name) {
+		for _, gw := range rd.gatewayNamed.under(rd, name) {
 			at.addGateway(gw)
 		}
 	}
@@ -170,12 +170,12 @@ func (p *plan) virtualCost(vs *virtualService) cost {
 
 // routeParts returns the parts of its HTTP routes at one port, with those of
 // delegates.
-func (p *plan) routeParts(vs *virtualService) int {
+func (rd *reader) routeParts(vs *virtualService) int {
 	parts := vs.size.http.parts()
 	for name, outer := range vs.size.delegating {
 		inner := routeSums{}
-		for _, to := range p.virtualNamed.under(p, name) {
-			if to.size.asDelegate() <= p.budget.ledger.Budget.Object { // Otherwise the delegate is withheld, and it alone is at fault.
+		for _, to := range rd.virtualNamed.under(rd, name) {
+			if to.size.asDelegate() <= rd.budget.ledger.Budget.Object { // Otherwise the delegate is withheld, and it alone is at fault.
 				inner = to.size.all()
 			}
 		}
@@ -219,46 +219,46 @@ func (at *virtualReach) words(routes, total int) string {
 // addMeshHost adds the services for which sidecars follow one of its hosts. A short
 // name may mean a service in each namespace. Private services of other namespaces do
 // not count, so that these cannot make it expensive.
-func (p *plan) addMeshHost(at *virtualReach, name string) {
-	host := p.unlessByCaller(name, at.vs.ref.Namespace)
-	if p.isLoose(host) {
-		at.ports += len(p.undeclaredPorts.Get(p.r, none{}).numbers)
-	} else if svc := p.settledService(host); svc.Port(undeclaredPort) == nil || !p.routesHTTP(svc, svc.Port(undeclaredPort)) {
+func (rd *reader) addMeshHost(at *virtualReach, name string) {
+	host := rd.unlessByCaller(name, at.vs.ref.Namespace)
+	if rd.isLoose(host) {
+		at.ports += len(rd.undeclaredPorts.Get(rd.r, none{}).numbers)
+	} else if svc := rd.settledService(host); svc.Port(undeclaredPort) == nil || !rd.routesHTTP(svc, svc.Port(undeclaredPort)) {
 		at.ports++ // where no service has the host
 	}
 	switch {
 	case strings.HasPrefix(host, "*"):
-		for _, ports := range []portSums{p.portsUnder(host, at.vs.ref.Namespace), p.egressDeclared.Get(p.r, none{}).under[host]} {
+		for _, ports := range []portSums{rd.portsUnder(host, at.vs.ref.Namespace), rd.egressDeclared.Get(rd.r, none{}).under[host]} {
 			at.ports += ports.http
 			at.connections += at.vs.size.tls.all(ports.other) + at.vs.size.tcp.all(ports.other)
 		}
 	case isShort(host):
-		for _, svc := range p.registry.namesakes.under(p, host) {
-			if p.countsFor(at.vs.ref.Namespace, svc) {
-				at.addService(p, svc)
+		for _, svc := range rd.registry.namesakes.under(rd, host) {
+			if rd.countsFor(at.vs.ref.Namespace, svc) {
+				at.addService(rd, svc)
 			}
 		}
 	default:
-		for _, svc := range p.registry.byHost.under(p, host) {
-			if p.countsFor(at.vs.ref.Namespace, svc) {
-				at.addService(p, svc)
+		for _, svc := range rd.registry.byHost.under(rd, host) {
+			if rd.countsFor(at.vs.ref.Namespace, svc) {
+				at.addService(rd, svc)
 			}
 		}
-		if svc := p.egressDeclared.Get(p.r, none{}).byHost[host]; svc != nil {
-			at.addService(p, svc)
+		if svc := rd.egressDeclared.Get(rd.r, none{}).byHost[host]; svc != nil {
+			at.addService(rd, svc)
 		}
 	}
 }
 
 // countsFor reports whether the ports of a service count for a rule of a namespace: it
 // is its own service, or one that it sees.
-func (p *plan) countsFor(namespace string, svc *mesh.Service) bool {
+func (rd *reader) countsFor(namespace string, svc *mesh.Service) bool {
 	return svc.Namespace == namespace || svc.VisibleIn(namespace)
 }
 
-func (at *virtualReach) addService(p *plan, svc *mesh.Service) {
+func (at *virtualReach) addService(rd *reader, svc *mesh.Service) {
 	for _, port := range svc.Ports {
-		if p.routesHTTP(svc, port) {
+		if rd.routesHTTP(svc, port) {
 			at.ports++
 		} else if port.Protocol != mesh.UDP {
 			at.connections += times(at.vs.size.tls.at(port.Number)+at.vs.size.tcp.at(port.Number), max(1, len(svc.Addresses)))

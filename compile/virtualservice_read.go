@@ -91,7 +91,7 @@ func readVirtualService(p *plan, of declared, spec *networking.VirtualService) *
 
 // webSockets returns the names of routes that upgrade connections. It reports names
 // of routes that do not exist.
-func (p *plan) webSockets(vs *virtualService) map[string]bool {
+func (rp *reporter) webSockets(vs *virtualService) map[string]bool {
 	text := vs.object.Meta.Annotations[WebSocketAnnotation]
 	if text == "" {
 		return nil
@@ -102,7 +102,7 @@ func (p *plan) webSockets(vs *virtualService) map[string]bool {
 	}
 	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' }) {
 		if out[name] = true; !there[name] {
-			p.report(diag.Problem{
+			rp.report(diag.Problem{
 				Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownRoute, Object: vs.ref, Field: "metadata.annotations." + WebSocketAnnotation,
 				Value: fmt.Sprintf("%q", name), Message: "no http route has this name",
 			})

@@ -30,9 +30,9 @@ func virtualRewrite(r *networking.HTTPRewrite) *ir.Rewrite {
 	return out
 }
 
-func (p *plan) virtualRedirect(r *networking.HTTPRedirect) *ir.Redirect {
+func (rd *reader) virtualRedirect(r *networking.HTTPRedirect) *ir.Redirect {
 	return &ir.Redirect{
-		StripQuery: r.GetUri() != "" && p.pilot().VirtualServiceDefaults,
+		StripQuery: r.GetUri() != "" && rd.pilot().VirtualServiceDefaults,
 		Scheme:     r.GetScheme(), Host: r.GetAuthority(), Port: int(r.GetPort()),
 		Path: r.GetUri(), Prefix: r.GetPrefixRewrite(), Code: int(r.GetRedirectCode()),
 	}
@@ -71,15 +71,15 @@ func formatted(headers []ir.Header) []ir.Header {
 
 // checkHeaders reports values that were stored without validation. It returns true
 // if there are none.
-func (p *plan) checkHeaders(ref diag.Ref, r *httpRoute) bool {
-	sound := p.checkHeaderValues(ref, r.field+".headers", r.spec.GetHeaders())
+func (rp *reporter) checkHeaders(ref diag.Ref, r *httpRoute) bool {
+	sound := rp.checkHeaderValues(ref, r.field+".headers", r.spec.GetHeaders())
 	for i, to := range r.spec.GetRoute() {
-		sound = p.checkHeaderValues(ref, fmt.Sprintf("%s.route[%d].headers", r.field, i), to.GetHeaders()) && sound
+		sound = rp.checkHeaderValues(ref, fmt.Sprintf("%s.route[%d].headers", r.field, i), to.GetHeaders()) && sound
 	}
 	return sound
 }
 
-func (p *plan) checkHeaderValues(ref diag.Ref, at string, h *networking.Headers) bool {
+func (rp *reporter) checkHeaderValues(ref diag.Ref, at string, h *networking.Headers) bool {
 	sound := true
 	for _, change := range []struct {
 		field  string
@@ -91,7 +91,7 @@ func (p *plan) checkHeaderValues(ref diag.Ref, at string, h *networking.Headers)
 		for _, name := range sortedNames(change.values) {
 			if err := schema.CheckHeaderValue(name, change.values[name]); err != nil {
 				sound = false
-				p.report(diag.Problem{
+				rp.report(diag.Problem{
 					Severity: diag.Warning, Reason: diag.FieldInvalid, Code: diag.Closed, Object: ref, Field: fmt.Sprintf("%s.%s[%s]", at, change.field, name),
 					Value: fmt.Sprintf("%q", change.values[name]), Message: fmt.Sprintf("the route answers 503: %v", err),
 				})
@@ -109,16 +109,16 @@ const (
 )
 
 // retryByDefault returns the retries of routes without a rule.
-func (p *plan) retryByDefault() *ir.Retry {
-	if p.pilot().VirtualServiceDefaults {
+func (rd *reader) retryByDefault() *ir.Retry {
+	if rd.pilot().VirtualServiceDefaults {
 		return nil
 	}
 	return &ir.Retry{On: defaultRetryOn, Attempts: defaultRetries, OtherHosts: ir.UntriedUnlessHashed, ByDefault: true}
 }
 
-func (p *plan) virtualRetry(r *networking.HTTPRetry) *ir.Retry {
+func (rd *reader) virtualRetry(r *networking.HTTPRetry) *ir.Retry {
 	out := &ir.Retry{Attempts: int(r.GetAttempts()), PerTryTimeout: r.GetPerTryTimeout().AsDuration()}
-	if !p.pilot().VirtualServiceDefaults {
+	if !rd.pilot().VirtualServiceDefaults {
 		out.On = defaultRetryOn
 		if r == nil {
 			out.Attempts = defaultRetries
@@ -126,7 +126,7 @@ func (p *plan) virtualRetry(r *networking.HTTPRetry) *ir.Retry {
 	}
 	if others := r.GetRetryIgnorePreviousHosts(); others.GetValue() {
 		out.OtherHosts = ir.Untried
-	} else if others == nil && !p.pilot().VirtualServiceDefaults {
+	} else if others == nil && !rd.pilot().VirtualServiceDefaults {
 		out.OtherHosts = ir.UntriedUnlessHashed
 	}
 	out.OtherLocalities = r.GetRetryRemoteLocalities().GetValue()
@@ -237,7 +237,7 @@ func percentOr(p *networking.Percent, unset float64) float64 {
 	return p.GetValue()
 }
 
-func (p *plan) virtualCORS(ref diag.Ref, at string, c *networking.CorsPolicy) *ir.CORS {
+func (rp *reporter) virtualCORS(ref diag.Ref, at string, c *networking.CorsPolicy) *ir.CORS {
 	if c == nil {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (p *plan) virtualCORS(ref diag.Ref, at string, c *networking.CorsPolicy) *i
 		AnswerPreflights: c.GetUnmatchedPreflights() == networking.CorsPolicy_IGNORE,
 	}
 	if len(c.GetAllowOrigins()) > 0 {
-		out.AllowOrigins = p.origins(ref, at+".allowOrigins", c.GetAllowOrigins())
+		out.AllowOrigins = rp.origins(ref, at+".allowOrigins", c.GetAllowOrigins())
 	}
 	if c.GetAllowCredentials() != nil {
 		allowed := c.GetAllowCredentials().GetValue()
@@ -262,13 +262,13 @@ func (p *plan) virtualCORS(ref diag.Ref, at string, c *networking.CorsPolicy) *i
 
 // origins returns the conditions that Envoy supports. A condition that is left out
 // allows no origin.
-func (p *plan) origins(ref diag.Ref, at string, matches []*networking.StringMatch) []ir.OriginMatch {
+func (rp *reporter) origins(ref diag.Ref, at string, matches []*networking.StringMatch) []ir.OriginMatch {
 	var out []ir.OriginMatch
 	for i, m := range matches {
 		origin := ir.OriginMatch{Exact: m.GetExact(), Prefix: m.GetPrefix(), Regex: m.GetRegex()}
 		err := validRegex(origin.Regex)
 		if origin.Regex != "" && err != nil {
-			p.notHonoured(diag.Closed, ref, fmt.Sprintf("%s[%d].regex", at, i), fmt.Sprintf("it allows no origin: it is %v", err))
+			rp.notHonoured(diag.Closed, ref, fmt.Sprintf("%s[%d].regex", at, i), fmt.Sprintf("it allows no origin: it is %v", err))
 		} else if origin != (ir.OriginMatch{}) {
 			out = append(out, origin)
 		}

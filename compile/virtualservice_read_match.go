@@ -83,11 +83,11 @@ func badExpression(m *networking.StringMatch) bool {
 }
 
 // checkMatch reports expressions that were stored without validation.
-func (p *plan) checkMatch(ref diag.Ref, at string, m *networking.HTTPMatchRequest) {
+func (rp *reporter) checkMatch(ref diag.Ref, at string, m *networking.HTTPMatchRequest) {
 	const closed = "requests that fit the other conditions are answered with 503: "
 	for name, expression := range expressions(m) {
 		if err := validRegex(expression); err != nil {
-			p.report(diag.Problem{
+			rp.report(diag.Problem{
 				Severity: diag.Warning, Reason: diag.FieldInvalid, Code: diag.Closed, Object: ref, Field: at + "." + name,
 				Value: fmt.Sprintf("%q", expression), Message: fmt.Sprintf(closed+"the expression is %v", err),
 			})

@@ -34,8 +34,8 @@ func (vs *virtualService) delegateNames() []string {
 
 // delegate returns the VirtualService that a route delegates to, or why there is
 // none.
-func (p *plan) delegate(vs *virtualService, d *networking.Delegate) (to *virtualService, missing string) {
-	named := p.virtualNamed.under(p, vs.delegateName(d))
+func (rd *reader) delegate(vs *virtualService, d *networking.Delegate) (to *virtualService, missing string) {
+	named := rd.virtualNamed.under(rd, vs.delegateName(d))
 	switch {
 	case len(vs.spec.GetHosts()) == 0:
 		return nil, "what was delegated is not delegated again"
@@ -43,9 +43,9 @@ func (p *plan) delegate(vs *virtualService, d *networking.Delegate) (to *virtual
 		return nil, "there is no such VirtualService"
 	case len(named[0].spec.GetHosts()) > 0:
 		return nil, "it has hosts of its own, and so nothing is delegated to it"
-	case p.withheld(named[0].declared):
+	case rd.withheld(named[0].declared):
 		return nil, "it multiplies to more than the budget"
-	case !p.pilot().AnyNamespaceRules && !mesh.Exported(named[0].exportTo(), named[0].ref.Namespace, vs.ref.Namespace):
+	case !rd.pilot().AnyNamespaceRules && !mesh.Exported(named[0].exportTo(), named[0].ref.Namespace, vs.ref.Namespace):
 		return nil, "it is not exported to namespace " + vs.ref.Namespace
 	}
 	return named[0], ""
@@ -53,14 +53,14 @@ func (p *plan) delegate(vs *virtualService, d *networking.Delegate) (to *virtual
 
 // httpRoutesOf returns the HTTP routes, with delegates merged. A withheld
 // VirtualService has a single, closed route.
-func (p *plan) httpRoutesOf(vs *virtualService) []*httpRoute {
+func (rd *reader) httpRoutesOf(vs *virtualService) []*httpRoute {
 	switch {
-	case len(vs.http) > 0 && p.withheld(vs.declared):
+	case len(vs.http) > 0 && rd.withheld(vs.declared):
 		return []*httpRoute{vs.closedRoute()}
 	case len(vs.size.delegating) == 0:
 		return vs.http
 	}
-	return p.delegated.Get(p.r, vs)
+	return rd.delegated.Get(rd.r, vs)
 }
 
 // closedRoute returns a route that answers all requests with 503.
@@ -73,20 +73,20 @@ func (vs *virtualService) closedRoute() *httpRoute {
 
 // mergeDelegates replaces the routes that delegate with those of their delegates,
 // as Istio does. A route without its delegate stays and is closed.
-func (p *plan) mergeDelegates(vs *virtualService) []*httpRoute {
+func (rd *reader) mergeDelegates(vs *virtualService) []*httpRoute {
 	var out []*httpRoute
 	for _, r := range vs.http {
 		if r.spec.GetDelegate() == nil {
 			out = append(out, r)
 			continue
 		}
-		to, _ := p.delegate(vs, r.spec.GetDelegate())
+		to, _ := rd.delegate(vs, r.spec.GetDelegate())
 		if to == nil {
 			out = append(out, r)
 			continue
 		}
 		for _, inner := range to.http {
-			if merged := p.mergeRoute(r, inner); merged != nil {
+			if merged := rd.mergeRoute(r, inner); merged != nil {
 				out = append(out, merged)
 			}
 		}
@@ -96,12 +96,12 @@ func (p *plan) mergeDelegates(vs *virtualService) []*httpRoute {
 
 // mergeRoute returns nil if the inner route takes no request that the outer one
 // delegates. Problems of either were reported where it is written.
-func (p *plan) mergeRoute(outer, inner *httpRoute) *httpRoute {
+func (rd *reader) mergeRoute(outer, inner *httpRoute) *httpRoute {
 	matches := joinedMatches(outer, inner)
 	if len(matches) == 0 {
 		return nil
 	}
-	out := p.context(nil).httpRoute(inner.of, inner.field, withDefaults(inner.spec, outer.spec))
+	out := rd.context(nil).httpRoute(inner.of, inner.field, withDefaults(inner.spec, outer.spec))
 	out.matches = matches
 	out.route.Operation = outer.of.ref.Name
 	out.route.Origins = []diag.Ref{outer.of.ref, inner.of.ref}
@@ -183,27 +183,27 @@ func (p *plan) checkDelegates(vs *virtualService) {
 			p.checkDelegated(vs, r, to, inner)
 		}
 	}
-	if len(vs.spec.GetHosts()) == 0 && len(p.delegators.under(p, vs.name())) == 0 {
+	if len(vs.spec.GetHosts()) == 0 && len(p.delegators.under(&p.reader, vs.name())) == 0 {
 		p.notHonoured(diag.UnknownDelegate, vs.ref, "spec.hosts", "no request follows it: it has no hosts, and no VirtualService delegates to it")
 	}
 }
 
 // checkDelegated reports a route that takes no delegated request, or for which no
 // proxy can decide which ones it takes.
-func (p *plan) checkDelegated(vs *virtualService, outer *httpRoute, to *virtualService, inner *httpRoute) {
+func (rp *reporter) checkDelegated(vs *virtualService, outer *httpRoute, to *virtualService, inner *httpRoute) {
 	matches := slices.DeleteFunc(joinedMatches(outer, inner), func(m routeMatch) bool { return !vs.bound(m.gateways) })
 	closed := func(m routeMatch) bool { return m.closed }
 	switch {
 	case len(matches) == 0:
-		p.conflict(diag.NeverMatches, to.ref, inner.field+".match", fmt.Sprintf("the route takes nothing of what %s delegates in %s: no request meets the conditions of both",
+		rp.conflict(diag.NeverMatches, to.ref, inner.field+".match", fmt.Sprintf("the route takes nothing of what %s delegates in %s: no request meets the conditions of both",
 			vs.ref, outer.field))
 		return
 	case slices.ContainsFunc(matches, closed) && !slices.ContainsFunc(slices.Concat(outer.matches, inner.matches), closed):
-		p.notHonoured(diag.Closed, to.ref, inner.field+".match", fmt.Sprintf("requests that %s delegates in %s are answered with 503: "+
+		rp.notHonoured(diag.Closed, to.ref, inner.field+".match", fmt.Sprintf("requests that %s delegates in %s are answered with 503: "+
 			"no proxy can ask for the regular expressions of both for a path", vs.ref, outer.field))
 	}
 	if answersItself(inner.spec) {
-		p.checkUnsaid(vs, outer, to, inner)
+		rp.checkUnsaid(vs, outer, to, inner)
 	}
 }
 
@@ -215,13 +215,13 @@ func (vs *virtualService) bound(gateways []string) bool {
 
 // checkUnsaid reports settings of a route that its delegate's route does not apply
 // because that answers requests itself.
-func (p *plan) checkUnsaid(vs *virtualService, outer *httpRoute, to *virtualService, inner *httpRoute) {
+func (rp *reporter) checkUnsaid(vs *virtualService, outer *httpRoute, to *virtualService, inner *httpRoute) {
 	if outer.route.Fault != nil && inner.spec.GetFault() == nil {
-		p.notHonoured(diag.Closed, vs.ref, outer.field+".fault", fmt.Sprintf("requests that come to %s in %s are answered with 503: it answers itself, and injects no fault",
+		rp.notHonoured(diag.Closed, vs.ref, outer.field+".fault", fmt.Sprintf("requests that come to %s in %s are answered with 503: it answers itself, and injects no fault",
 			to.ref, inner.field))
 	}
 	if outer.route.CORS != nil {
-		p.notHonoured(diag.NotFollowed, vs.ref, outer.field+".corsPolicy", fmt.Sprintf("pages of other origins read nothing of what %s answers in %s: it answers itself, and says nothing of CORS",
+		rp.notHonoured(diag.NotFollowed, vs.ref, outer.field+".corsPolicy", fmt.Sprintf("pages of other origins read nothing of what %s answers in %s: it answers itself, and says nothing of CORS",
 			to.ref, inner.field))
 	}
 }
