@@ -138,12 +138,12 @@ func (c *claims[T]) scope(rule *T) string {
 // find returns the match for a host in the first of the namespaces that has one.
 // Within a namespace, the host itself comes first, then wildcards, the longest
 // first.
-func find[T, V any](c *claims[T], d *domainPlan, host string, namespaces []string, exact func(namespace, host string) *V) *V {
+func find[T, V any](c *claims[T], v *viewpoint, host string, namespaces []string, exact func(namespace, host string) *V) *V {
 	for _, namespace := range namespaces {
 		if found := exact(namespace, host); found != nil {
 			return found
 		}
-		if !c.wild.Get(d.r, namespace) {
+		if !c.wild.Get(v.r, namespace) {
 			continue
 		}
 		for wildcard := range wildcards(host) {
@@ -158,12 +158,12 @@ func find[T, V any](c *claims[T], d *domainPlan, host string, namespaces []strin
 // lists returns the rules of a namespace that name exactly this host or wildcard
 // and that the callers see. A rule may use the whole name, or a short one that the
 // callers' domain completes. No list is empty; all are shared.
-func (c *claims[T]) lists(d *domainPlan, namespace, host string) [][]*T {
+func (c *claims[T]) lists(v *viewpoint, namespace, host string) [][]*T {
 	var out [][]*T
 	add := func(name string) {
 		at := claimed{namespace: namespace, host: name, short: isShort(name)}
-		for _, at.callers = range slices.Compact([]string{"", d.namespace}) {
-			if list := c.in.under(&d.plan.reader, at); len(list) > 0 {
+		for _, at.callers = range slices.Compact([]string{"", v.namespace}) {
+			if list := c.in.under(v.reader, at); len(list) > 0 {
 				out = append(out, list)
 			}
 		}
@@ -171,17 +171,17 @@ func (c *claims[T]) lists(d *domainPlan, namespace, host string) [][]*T {
 	if !isShort(host) {
 		add(host)
 	}
-	if name, rest, dotted := strings.Cut(host, "."); dotted && rest == d.domain && c.m.pilot().ShortNamesByCaller {
+	if name, rest, dotted := strings.Cut(host, "."); dotted && rest == v.domain && c.m.pilot().ShortNamesByCaller {
 		add(name)
 	}
 	return out
 }
 
 // first returns the first rule in some lists that these callers follow, or nil.
-func (c *claims[T]) first(d *domainPlan, lists [][]*T) *T {
+func (c *claims[T]) first(v *viewpoint, lists [][]*T) *T {
 	var found *T
 	for _, list := range lists {
-		at := slices.IndexFunc(list, func(rule *T) bool { return c.followed(d, rule) })
+		at := slices.IndexFunc(list, func(rule *T) bool { return c.followed(v, rule) })
 		if at >= 0 && (found == nil || c.in.compare(list[at], found) < 0) {
 			found = list[at]
 		}
@@ -190,11 +190,11 @@ func (c *claims[T]) first(d *domainPlan, lists [][]*T) *T {
 }
 
 // all returns the rules in some lists that these callers follow, each once.
-func (c *claims[T]) all(d *domainPlan, lists [][]*T) []*T {
+func (c *claims[T]) all(v *viewpoint, lists [][]*T) []*T {
 	var out []*T
 	for _, list := range lists {
 		for _, rule := range list {
-			if c.followed(d, rule) {
+			if c.followed(v, rule) {
 				out = append(out, rule)
 			}
 		}
@@ -205,16 +205,16 @@ func (c *claims[T]) all(d *domainPlan, lists [][]*T) []*T {
 
 // followed reports whether these callers follow a rule: the rule does not select
 // other callers, and their Sidecar lets them follow it.
-func (c *claims[T]) followed(d *domainPlan, rule *T) bool {
+func (c *claims[T]) followed(v *viewpoint, rule *T) bool {
 	of := c.of(rule)
-	if of.selector() != nil && !d.selection.has(of.origin().ref.Name) {
+	if of.selector() != nil && !v.selection.has(of.origin().ref.Name) {
 		return false
 	}
 	home := of.origin().ref.Namespace
-	if !c.m.pilot().AnyNamespaceRules && !mesh.Exported(of.exportTo(), home, d.namespace) {
+	if !c.m.pilot().AnyNamespaceRules && !mesh.Exported(of.exportTo(), home, v.namespace) {
 		return false // It has so many hosts and namespaces that it is indexed for all callers.
 	}
-	return !c.imported || !d.sidecar.limits() || d.sidecar.follows(home, c.names(rule))
+	return !c.imported || !v.sidecar.limits() || v.sidecar.follows(home, c.names(rule))
 }
 
 // wildcards returns the wildcards that cover a host, the longest first.
@@ -245,35 +245,35 @@ func (rd *reader) ownerOf(host string) string {
 
 // ownerOf returns the namespace that a host belongs to as these callers see it. A
 // service that they do not see decides nothing for them.
-func (d *domainPlan) ownerOf(host string) string {
-	if svc := d.service(host); svc != nil {
+func (v *viewpoint) ownerOf(host string) string {
+	if svc := v.service(host); svc != nil {
 		return svc.Namespace
 	}
-	return mesh.NamespaceOf(host, d.settings.Domain)
+	return mesh.NamespaceOf(host, v.settings.Domain)
 }
 
 // virtualNamespaces returns the namespaces whose VirtualServices may route requests
 // to a host, in order: the host's own, the callers', the root namespace.
-func (d *domainPlan) virtualNamespaces(host string) []string {
-	return d.scopes(d.ownerOf(host), d.namespace)
+func (v *viewpoint) virtualNamespaces(host string) []string {
+	return v.scopes(v.ownerOf(host), v.namespace)
 }
 
 // ruleNamespaces returns the namespaces whose DestinationRules may apply to a host,
 // in Istio's order: the callers', the host's own, the root namespace.
-func (d *domainPlan) ruleNamespaces(host string) []string {
-	return d.scopes(d.namespace, d.ownerOf(host))
+func (v *viewpoint) ruleNamespaces(host string) []string {
+	return v.scopes(v.namespace, v.ownerOf(host))
 }
 
-func (d *domainPlan) scopes(first, second string) []string {
-	if d.pilot().AnyNamespaceRules {
+func (v *viewpoint) scopes(first, second string) []string {
+	if v.pilot().AnyNamespaceRules {
 		return []string{""}
 	}
-	out := []string{first, second, d.settings.RootNamespace}
+	out := []string{first, second, v.settings.RootNamespace}
 	return slices.DeleteFunc(out, func(namespace string) bool { return namespace == "" })
 }
 
 // checkService also reports a host that is not visible to these callers.
-func (d *domainPlan) checkService(ref diag.Ref, field, host, consequence string) bool {
+func (d *check) checkService(ref diag.Ref, field, host, consequence string) bool {
 	svc := d.plan.service(host)
 	if svc == nil || d.service(host) != nil {
 		return d.plan.checkService(ref, field, host, consequence)
@@ -287,7 +287,7 @@ func (d *domainPlan) checkService(ref diag.Ref, field, host, consequence string)
 }
 
 // checkClaim reports a rule that fewer callers follow than it is exported to.
-func (d *domainPlan) checkClaim(rule claim, at, host string) {
+func (d *check) checkClaim(rule claim, at, host string) {
 	ref, owner := rule.origin().ref, d.ownerOf(host)
 	if !d.foreign(ref.Namespace, owner) {
 		return

@@ -28,12 +28,12 @@ type clusterPart struct {
 }
 
 // clusterOf returns the cluster of a target with the rules that apply to it.
-func (p *plan) clusterOf(key clusterKey) clusterPart {
-	d := p.forSelected(key.domain, key.selection)
+func (rd *reader) clusterOf(key clusterKey) clusterPart {
+	d := rd.forSelected(key.domain, key.selection)
 	if key.nobody || key.service != nil && key.service.Withheld || d.tooManyVersions(key.target) {
 		return clusterPart{cluster: (&ir.Cluster{Name: key.name, Origins: []diag.Ref{key.origin}}).Closed()}
 	}
-	out := clusterPart{cluster: p.plainCluster(key.target, key.network)}
+	out := clusterPart{cluster: rd.plainCluster(key.target, key.network)}
 	d.underPolicy(&out, key.target, key.policy)
 	unlabelled(out.cluster)
 	cluster, problems := ir.CloseCluster(out.cluster)
@@ -43,15 +43,15 @@ func (p *plan) clusterOf(key clusterKey) clusterPart {
 
 // underPolicy applies a DestinationPolicy and the TLS settings of a DestinationRule
 // to a cluster. Without a DestinationPolicy it applies the whole DestinationRule.
-func (d *domainPlan) underPolicy(out *clusterPart, t target, pol *policy) {
-	if svc := cmp.Or(d.service(t.host), d.registered(t.host)); svc != nil && svc.NamesExternal() && d.pilot().ExternalNamePoliciesIgnored {
+func (v *viewpoint) underPolicy(out *clusterPart, t target, pol *policy) {
+	if svc := cmp.Or(v.service(t.host), v.registered(t.host)); svc != nil && svc.NamesExternal() && v.pilot().ExternalNamePoliciesIgnored {
 		return
 	}
-	rule := d.ruleFor(t.host)
+	rule := v.ruleFor(t.host)
 	if pol != nil {
 		out.cluster = pol.applied(out.cluster)
 	}
-	w := d.policyWriter(out, t, rule)
+	w := v.policyWriter(out, t, rule)
 	switch {
 	case rule == nil && pol == nil:
 		w.localities(nil)
@@ -59,11 +59,11 @@ func (d *domainPlan) underPolicy(out *clusterPart, t target, pol *policy) {
 	case rule == nil:
 		return
 	case pol != nil:
-		w.secure(rule.policy(t, d.pilot()))
+		w.secure(rule.policy(t, v.pilot()))
 		return
 	}
 	out.cluster.Origins = append(out.cluster.Origins, rule.refs()...)
-	w.apply(rule.policy(t, d.pilot()))
+	w.apply(rule.policy(t, v.pilot()))
 }
 
 // plainCluster returns an outbound cluster without any policy.
@@ -190,9 +190,9 @@ func (c *writer) needAll(targets []target) {
 
 // forRules returns the domain and selection that decide which DestinationRule
 // callers have for a host; both are empty for callers that no exception names.
-func (d *domainPlan) forRules(host string) (string, selection) {
-	if d.ruleExceptions(host).has(d.namespace) {
-		return d.domain, d.selection
+func (v *viewpoint) forRules(host string) (string, selection) {
+	if v.ruleExceptions(host).has(v.namespace) {
+		return v.domain, v.selection
 	}
 	return "", ""
 }

@@ -26,11 +26,11 @@ func sameContested(a, b contested) bool { return maps.Equal(a, b) }
 // contestedIn returns the contested names among the services that proxies of a
 // scope see. These are the services of the whole mesh, unless a Sidecar leaves some
 // out.
-func (p *plan) contestedIn(s scope) contested {
+func (rd *reader) contestedIn(s scope) contested {
 	if s.sidecar.limits() {
-		return p.findContested(p.servicesFor(s))
+		return rd.findContested(rd.servicesFor(s))
 	}
-	return p.contested.Get(p.r, none{})
+	return rd.contested.Get(rd.r, none{})
 }
 
 // findContested considers every name by which callers of any domain may call a

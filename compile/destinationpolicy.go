@@ -111,14 +111,14 @@ func (p *plan) checkPolicy(pol *policy) {
 }
 
 // isRouted reports whether any rule sends requests to a version of a host.
-func (p *plan) isRouted(version labelled) bool {
-	for _, rule := range p.rulesInto.under(&p.reader, version) {
-		if svc := p.serviceOf(rule.namespace, rule.host); svc != nil && !svc.Egress {
+func (rd *reader) isRouted(version labelled) bool {
+	for _, rule := range rd.rulesInto.under(rd, version) {
+		if svc := rd.serviceOf(rule.namespace, rule.host); svc != nil && !svc.Egress {
 			return true
 		}
 	}
-	for _, vs := range p.virtualInto.under(&p.reader, version.host) {
-		home := p.home(vs.ref.Namespace)
+	for _, vs := range rd.virtualInto.under(rd, version.host) {
+		home := rd.home(vs.ref.Namespace)
 		for _, to := range vs.destinations() {
 			labels, ok := home.subset(version.host, to.GetSubset())
 			if ok && home.complete(to.GetHost(), vs.ref.Namespace) == version.host && labels.String() == version.labels {

@@ -13,7 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// destinationRule is a DestinationRule. A domainPlan decides which ones apply to a
+// destinationRule is a DestinationRule. A viewpoint decides which ones apply to a
 // host, as that depends on how names are completed.
 type destinationRule struct {
 	declared
@@ -72,14 +72,14 @@ func (r *destinationRule) subset(name string) *networking.Subset {
 
 // subset returns the labels of a subset of a host. ok is false if no rule defines
 // the subset, so that no instance belongs to it.
-func (d *domainPlan) subset(host, name string) (labels mesh.Labels, ok bool) {
+func (v *viewpoint) subset(host, name string) (labels mesh.Labels, ok bool) {
 	if name == "" {
 		return nil, true
 	}
-	if s := d.ruleFor(host).subset(name); s != nil {
+	if s := v.ruleFor(host).subset(name); s != nil {
 		return s.GetLabels(), true
 	}
-	return nil, d.pilot().UnknownSubsetIsAll
+	return nil, v.pilot().UnknownSubsetIsAll
 }
 
 // policy returns the whole policy for a target, or nil.
@@ -110,12 +110,12 @@ func (r *destinationRule) subsetOf(t target, pilot mesh.V1Compatibility) *networ
 
 // checkDestinationRule reports problems of a rule as proxies in its own namespace
 // see it.
-func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
+func (d *check) checkDestinationRule(rule *destinationRule) {
 	host := d.complete(rule.spec.GetHost(), rule.ref.Namespace)
 	d.checkShortName(rule.ref, "spec.host", rule.spec.GetHost(), host)
 	for i, s := range rule.spec.GetSubsets() {
 		at := fmt.Sprintf("spec.subsets[%d]", i)
-		d.checkLabels(rule.ref, at+".labels", host, s.GetLabels(), "so requests to the subset fail")
+		d.plan.checkLabels(rule.ref, at+".labels", host, s.GetLabels(), "so requests to the subset fail")
 		if s.GetTrafficPolicy() != nil && s.GetTrafficPolicy().GetOutlierDetection() == nil &&
 			rule.spec.GetTrafficPolicy().GetOutlierDetection() != nil && d.pilot().SubsetsDropOutlierDetection {
 			d.notHonoured(diag.AsPilot, rule.ref, at+".trafficPolicy", "the subset has no outlier detection, as its own policy names none; "+
@@ -139,7 +139,7 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 
 // checkMergedRule reports the parts of a rule that are not followed because of
 // other rules for the same host.
-func (d *domainPlan) checkMergedRule(rule *destinationRule, host string) {
+func (d *check) checkMergedRule(rule *destinationRule, host string) {
 	m := d.exactRule(d.scopes(rule.ref.Namespace, "")[0], host)
 	switch {
 	case m == nil:
@@ -154,7 +154,7 @@ func (d *domainPlan) checkMergedRule(rule *destinationRule, host string) {
 
 // checkPolicies reports settings of ports that the service does not have, and TLS
 // settings that cannot be met.
-func (d *domainPlan) checkPolicies(rule *destinationRule, svc *mesh.Service) {
+func (d *check) checkPolicies(rule *destinationRule, svc *mesh.Service) {
 	rule.eachPolicy(func(at string, tls *networking.ClientTLSSettings, of *networking.TrafficPolicy_PortTrafficPolicy) {
 		d.checkTLS(rule, at, tls, svc)
 		number := int(of.GetPort().GetNumber())

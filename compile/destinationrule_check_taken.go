@@ -12,14 +12,14 @@ import (
 // namespace comes first, then the host's own, then the root namespace. Callers'
 // namespaces may make such exceptions, so they are reported only if nobody else
 // follows this rule.
-func (d *domainPlan) checkTakenRule(rule *destinationRule, host string) {
+func (d *check) checkTakenRule(rule *destinationRule, host string) {
 	home := rule.ref.Namespace
 	if rule.labels != nil || d.pilot().AnyNamespaceRules || d.pilot().ShortNamesByCaller ||
 		home != d.settings.RootNamespace && home != d.ownerOf(host) {
 		return // If anybody follows it, callers of its own namespace do.
 	}
 	atHome := mesh.Exported(rule.exported, home, home)
-	var audience []*domainPlan
+	var audience []*viewpoint
 	if mesh.Exported(rule.exported, home, "") {
 		audience = append(audience, d.forDomain(""))
 	} else {

@@ -29,16 +29,16 @@ func (rd *reader) excessOfVersions(key versionsKey) mesh.Excess {
 
 // tooManyVersions reports whether the target is a version of a service that has
 // more versions than the budget allows.
-func (d *domainPlan) tooManyVersions(t target) bool {
+func (v *viewpoint) tooManyVersions(t target) bool {
 	if t.service == nil || t.version == "" && t.subset == "" {
 		return false
 	}
-	rule := d.ruleFor(t.host)
-	return rule != nil && d.overVersions.Get(d.r, versionsKey{rule, t.service})
+	rule := v.ruleFor(t.host)
+	return rule != nil && v.overVersions.Get(v.r, versionsKey{rule, t.service})
 }
 
 // checkVersions reports a rule whose subsets are closed.
-func (d *domainPlan) checkVersions(rule *destinationRule, host string, svc *mesh.Service) {
+func (d *check) checkVersions(rule *destinationRule, host string, svc *mesh.Service) {
 	inForce := d.ruleFor(host)
 	if svc == nil || inForce == nil || len(rule.spec.GetSubsets()) == 0 {
 		return

@@ -23,8 +23,8 @@ type mergedRule struct {
 type lostPart struct{ field, why string }
 
 // ruleFor returns the merged rule that applies to a host, or nil.
-func (d *domainPlan) ruleFor(host string) *destinationRule {
-	if m := find(d.settingsOf, d, host, d.ruleNamespaces(host), d.exactRule); m != nil {
+func (v *viewpoint) ruleFor(host string) *destinationRule {
+	if m := find(v.settingsOf, v, host, v.ruleNamespaces(host), v.exactRule); m != nil {
 		return m.destinationRule
 	}
 	return nil
@@ -39,14 +39,14 @@ type rulesKey struct {
 }
 
 // exactRule returns the merged rule, or nil.
-func (d *domainPlan) exactRule(namespace, host string) *mergedRule {
-	lists := d.settingsOf.lists(d, namespace, host)
+func (v *viewpoint) exactRule(namespace, host string) *mergedRule {
+	lists := v.settingsOf.lists(v, namespace, host)
 	switch {
 	case len(lists) == 0:
 		return nil
 	case len(lists) > 1 || len(lists[0]) > 1:
-		return d.rulesAt.Get(d.r, rulesKey{namespace, host, d.domain, d.selection})
-	case d.settingsOf.followed(d, lists[0][0]):
+		return v.rulesAt.Get(v.r, rulesKey{namespace, host, v.domain, v.selection})
+	case v.settingsOf.followed(v, lists[0][0]):
 		return &mergedRule{destinationRule: lists[0][0]}
 	}
 	return nil
@@ -54,9 +54,9 @@ func (d *domainPlan) exactRule(namespace, host string) *mergedRule {
 
 // mergedAt merges several rules. A rule that selects its callers replaces those
 // that do not.
-func (p *plan) mergedAt(key rulesKey) *mergedRule {
-	d := p.forSelected(key.domain, key.selection)
-	rules := p.settingsOf.all(d, p.settingsOf.lists(d, key.namespace, key.host))
+func (rd *reader) mergedAt(key rulesKey) *mergedRule {
+	d := rd.forSelected(key.domain, key.selection)
+	rules := rd.settingsOf.all(d, rd.settingsOf.lists(d, key.namespace, key.host))
 	if len(rules) == 0 {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (p *plan) mergedAt(key rulesKey) *mergedRule {
 			names = append(names, rule.name())
 		}
 	}
-	return p.mergedRules.Get(p.r, strings.Join(names, "\n"))
+	return rd.mergedRules.Get(rd.r, strings.Join(names, "\n"))
 }
 
 // name is the key by which the rule is indexed.

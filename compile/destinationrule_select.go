@@ -54,11 +54,11 @@ func (r *destinationRule) selectsIn() []string {
 	return []string{r.ref.Namespace}
 }
 
-// forSelected returns the plan for proxies of a domain that these rules select.
-func (p *plan) forSelected(domain string, s selection) *domainPlan {
-	d := p.forDomain(domain)
-	d.selection = s
-	return d
+// forSelected returns the viewpoint of proxies of a domain that these rules select.
+func (rd *reader) forSelected(domain string, s selection) *viewpoint {
+	v := rd.forDomain(domain)
+	v.selection = s
+	return v
 }
 
 // selecting returns the matching rules of a namespace, in order of precedence.
@@ -72,14 +72,14 @@ func (rd *reader) selecting(namespace string, fits func(mesh.Labels) bool) []*de
 	return out
 }
 
-// homeWith returns the plan for proxies in the namespace that have exactly these
+// homeWith returns the viewpoint of proxies in the namespace that have exactly these
 // labels; nil means proxies that no rule selects.
-func (p *plan) homeWith(namespace string, labels mesh.Labels) *domainPlan {
-	d := p.forDomain(p.homeOf(namespace))
+func (rd *reader) homeWith(namespace string, labels mesh.Labels) *viewpoint {
+	v := rd.forDomain(rd.homeOf(namespace))
 	if labels != nil {
-		d.selection = selectionOf(p.selecting(namespace, func(asked mesh.Labels) bool { return asked.SubsetOf(labels) }))
+		v.selection = selectionOf(rd.selecting(namespace, func(asked mesh.Labels) bool { return asked.SubsetOf(labels) }))
 	}
-	return d
+	return v
 }
 
 // selectionOf returns the selection of a caller. It reports a rule that loses to
@@ -107,7 +107,7 @@ func (p *plan) selectionOf(who *caller) selection {
 
 // checkShadowed reports subsets that unselected callers have, but callers that the
 // rule selects do not.
-func (d *domainPlan) checkShadowed(rule *destinationRule, host string) {
+func (d *check) checkShadowed(rule *destinationRule, host string) {
 	if rule.labels == nil {
 		return
 	}

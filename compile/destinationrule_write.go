@@ -21,21 +21,21 @@ type policyWriter struct {
 	target target
 	http   bool // whether requests to it are routed one by one
 
-	plan      *plan
+	reader    *reader
 	namespace string // of the rule with the policy
 	settings  *mesh.Settings
 	pilot     mesh.V1Compatibility
 }
 
 // policyWriter returns a writer to out, which nobody else may share.
-func (p *plan) policyWriter(out *clusterPart, t target, rule *destinationRule) policyWriter {
+func (rd *reader) policyWriter(out *clusterPart, t target, rule *destinationRule) policyWriter {
 	namespace := ""
 	if rule != nil {
 		namespace = rule.ref.Namespace
 	}
 	return policyWriter{
-		Cluster: out.cluster, stream: &out.stream, target: t, plan: p, namespace: namespace, settings: p.settings, pilot: p.pilot(),
-		http: t.service != nil && p.routesHTTP(t.service, t.port),
+		Cluster: out.cluster, stream: &out.stream, target: t, reader: rd, namespace: namespace, settings: rd.settings, pilot: rd.pilot(),
+		http: t.service != nil && rd.routesHTTP(t.service, t.port),
 	}
 }
 

@@ -25,7 +25,7 @@ func (w policyWriter) clientTLS(tls *networking.ClientTLSSettings) (*ir.ClientTL
 	if tls.GetMode() == networking.ClientTLSSettings_DISABLE {
 		return nil, unmet{}
 	}
-	files, lack := w.plan.clientFiles(tls, w.namespace)
+	files, lack := w.reader.clientFiles(tls, w.namespace)
 	if lack != (unmet{}) {
 		return nil, lack
 	}
@@ -173,7 +173,7 @@ func workloadFiles(settings *mesh.Settings) (mesh.Certificate, unmet) {
 
 // checkTLS reports TLS settings that cannot be met, so that the cluster is closed,
 // and settings that leave endpoints unverified.
-func (d *domainPlan) checkTLS(rule *destinationRule, at string, tls *networking.ClientTLSSettings, svc *mesh.Service) {
+func (d *check) checkTLS(rule *destinationRule, at string, tls *networking.ClientTLSSettings, svc *mesh.Service) {
 	mode := tls.GetMode()
 	if mode == networking.ClientTLSSettings_DISABLE {
 		return

@@ -8,11 +8,11 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// domainPlan is what the networking kinds mean to proxies of one domain, which
-// completes their short names. It caches nothing, because callers may send any
-// domain.
-type domainPlan struct {
-	*plan
+// viewpoint is whose requests a computation is about, and what these callers see:
+// which services, which rules, and what short names mean to them. It reads the model
+// and cannot report problems. It caches nothing, because callers may send any domain.
+type viewpoint struct {
+	*reader
 	domain    string
 	namespace string // namespace of the callers; "" if the domain does not say
 	// sidecar is the Sidecar that the callers follow, or nil.
@@ -21,20 +21,20 @@ type domainPlan struct {
 	selection selection
 }
 
-func (p *plan) forDomain(domain string) *domainPlan {
-	return &domainPlan{plan: p, domain: domain, namespace: mesh.NamespaceOf(domain, p.settings.Domain)}
+func (rd *reader) forDomain(domain string) *viewpoint {
+	return &viewpoint{reader: rd, domain: domain, namespace: mesh.NamespaceOf(domain, rd.settings.Domain)}
 }
 
-// forScope returns the plan for proxies of a scope.
-func (p *plan) forScope(s scope) *domainPlan {
-	d := p.forDomain(s.domain)
-	d.sidecar, d.selection = s.sidecar, s.selection
-	return d
+// forScope returns the viewpoint of proxies of a scope.
+func (rd *reader) forScope(s scope) *viewpoint {
+	v := rd.forDomain(s.domain)
+	v.sidecar, v.selection = s.sidecar, s.selection
+	return v
 }
 
-// home returns the plan for proxies in a namespace about which nothing else is
+// home returns the viewpoint of proxies in a namespace about which nothing else is
 // known.
-func (p *plan) home(namespace string) *domainPlan { return p.homeWith(namespace, mesh.Labels{}) }
+func (rd *reader) home(namespace string) *viewpoint { return rd.homeWith(namespace, mesh.Labels{}) }
 
 // homeOf returns the domain of proxies in the namespace.
 func (m *model) homeOf(namespace string) string {
@@ -84,12 +84,12 @@ func (rd *reader) destinationOf(host string) exceptions {
 }
 
 // service returns the service that these callers see under a host, or nil.
-func (d *domainPlan) service(host string) *mesh.Service { return d.seenBy(d.namespace, host) }
+func (v *viewpoint) service(host string) *mesh.Service { return v.seenBy(v.namespace, host) }
 
 // complete returns the full host that a name used by an object in this namespace
 // means.
-func (d *domainPlan) complete(name, namespace string) string {
-	return completed(d.unlessByCaller(name, namespace), d.domain)
+func (v *viewpoint) complete(name, namespace string) string {
+	return completed(v.unlessByCaller(name, namespace), v.domain)
 }
 
 func completed(name, domain string) string {
@@ -101,38 +101,38 @@ func completed(name, domain string) string {
 
 func isShort(name string) bool { return name != "" && !strings.ContainsAny(name, ".*") }
 
-func (d *domainPlan) virtualFor(host string) *virtualService {
-	return find(d.virtualOf, d, host, d.virtualNamespaces(host), d.exactVirtual)
+func (v *viewpoint) virtualFor(host string) *virtualService {
+	return find(v.virtualOf, v, host, v.virtualNamespaces(host), v.exactVirtual)
 }
 
 // exactVirtual returns the first VirtualService of a namespace for exactly this
 // host or wildcard, or nil.
-func (d *domainPlan) exactVirtual(namespace, host string) *virtualService {
-	return d.virtualOf.first(d, d.virtualOf.lists(d, namespace, host))
+func (v *viewpoint) exactVirtual(namespace, host string) *virtualService {
+	return v.virtualOf.first(v, v.virtualOf.lists(v, namespace, host))
 }
 
 // routesTo returns the planned routes of an HTTP port. A VirtualService replaces
 // all RouteRules.
-func (d *domainPlan) routesTo(svc *mesh.Service, port *mesh.Port) []plannedRoute {
+func (v *viewpoint) routesTo(svc *mesh.Service, port *mesh.Port) []plannedRoute {
 	at := servicePort{svc, port}
-	vs := d.virtualFor(svc.Hostname)
+	vs := v.virtualFor(svc.Hostname)
 	if vs == nil && svc.Undeclared {
 		return nil
 	}
 	if vs == nil || !port.Protocol.IsHTTP() && !svc.Egress {
-		return d.routes.Get(d.r, at)
+		return v.routes.Get(v.r, at)
 	}
-	return d.httpLayout.Get(d.r, d.layoutOf(vs, at))
+	return v.httpLayout.Get(v.r, v.layoutOf(vs, at))
 }
 
 // tcpRoutesTo returns the routes that a VirtualService has for a port whose
 // requests are not routed one by one.
-func (d *domainPlan) tcpRoutesTo(svc *mesh.Service, port *mesh.Port) []plannedTCP {
-	vs := d.virtualFor(svc.Hostname)
+func (v *viewpoint) tcpRoutesTo(svc *mesh.Service, port *mesh.Port) []plannedTCP {
+	vs := v.virtualFor(svc.Hostname)
 	if vs == nil || svc.Egress {
 		return nil
 	}
-	return d.tcpLayout.Get(d.r, d.layoutOf(vs, servicePort{svc, port}))
+	return v.tcpLayout.Get(v.r, v.layoutOf(vs, servicePort{svc, port}))
 }
 
 // layoutKey is a VirtualService and a port to which it routes, for callers of a
@@ -146,13 +146,13 @@ type layoutKey struct {
 
 // layoutOf returns the key for these callers. Callers that no exception names share
 // a key.
-func (d *domainPlan) layoutOf(vs *virtualService, at servicePort) layoutKey {
-	apart := d.destinationExcept.Get(d.r, vs)
-	if apart.has(d.namespace) || at.service.Undeclared && d.hasSeveral(at.service.Hostname) {
-		return layoutKey{vs, at, d.domain, d.selection}
+func (v *viewpoint) layoutOf(vs *virtualService, at servicePort) layoutKey {
+	apart := v.destinationExcept.Get(v.r, vs)
+	if apart.has(v.namespace) || at.service.Undeclared && v.hasSeveral(at.service.Hostname) {
+		return layoutKey{vs, at, v.domain, v.selection}
 	}
 	if apart.has(vs.ref.Namespace) {
 		return layoutKey{vs: vs, at: at}
 	}
-	return layoutKey{vs: vs, at: at, domain: d.homeOf(vs.ref.Namespace)}
+	return layoutKey{vs: vs, at: at, domain: v.homeOf(vs.ref.Namespace)}
 }

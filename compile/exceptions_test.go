@@ -60,7 +60,7 @@ type seen struct {
 }
 
 // unshared computes what callers have as if no two namespaces shared anything.
-func unshared(d *domainPlan, at servicePort) seen {
+func unshared(d *viewpoint, at servicePort) seen {
 	var out seen
 	if vs := d.virtualFor(at.service.Hostname); vs != nil {
 		out.routes = d.virtualRoutes(layoutKey{vs: vs, at: at, domain: d.domain, selection: d.selection})

@@ -70,22 +70,22 @@ func ingressDomains(rule *ingressRule) []string {
 }
 
 // closedAtEdge reports whether requests for the rule get 503.
-func (d *domainPlan) closedAtEdge(rule *ingressRule) bool {
-	svc := d.ingressService(rule)
-	return rule.closed || svc == nil || ingressPort(rule, svc) == nil || d.withheld(rule.declared)
+func (v *viewpoint) closedAtEdge(rule *ingressRule) bool {
+	svc := v.ingressService(rule)
+	return rule.closed || svc == nil || ingressPort(rule, svc) == nil || v.withheld(rule.declared)
 }
 
 // edgeRoutes returns the routes of the rule's service that can match a request of
 // the rule.
-func (d *domainPlan) edgeRoutes(rule *ingressRule) []plannedRoute {
-	if d.closedAtEdge(rule) {
+func (v *viewpoint) edgeRoutes(rule *ingressRule) []plannedRoute {
+	if v.closedAtEdge(rule) {
 		return nil
 	}
 	var out []plannedRoute
-	svc := d.ingressService(rule)
-	visible := visibleAtEdge(d.routesTo(svc, ingressPort(rule, svc)), ofNobody)
+	svc := v.ingressService(rule)
+	visible := visibleAtEdge(v.routesTo(svc, ingressPort(rule, svc)), ofNobody)
 	for _, planned := range visible {
-		if len(visible) > 1 && planned.route.Match.CatchAll() && d.pilot().IngressCatchAllLost {
+		if len(visible) > 1 && planned.route.Match.CatchAll() && v.pilot().IngressCatchAllLost {
 			continue
 		}
 		if match, ok := narrowed(planned.route.Match, rule.path, rule.prefix); ok {

@@ -66,18 +66,18 @@ func (rd *reader) commonScope(s scope, at servicePort) scope {
 
 // exceptedAtPort returns the callers that may have other routes to a port, or other
 // clusters behind them, than the rest.
-func (p *plan) exceptedAtPort(at servicePort) exceptions {
-	if at.service.Undeclared && p.variesByCaller(at) {
+func (rd *reader) exceptedAtPort(at servicePort) exceptions {
+	if at.service.Undeclared && rd.variesByCaller(at) {
 		return everyone
 	}
-	out := p.ruleExceptions(at.service.Hostname).with(p.virtualExcept.Get(p.r, at.service.Hostname))
-	rest := p.forDomain("")
+	out := rd.ruleExceptions(at.service.Hostname).with(rd.virtualExcept.Get(rd.r, at.service.Hostname))
+	rest := rd.forDomain("")
 	if vs := rest.virtualFor(at.service.Hostname); vs != nil {
-		out = out.with(p.destinationExcept.Get(p.r, vs))
+		out = out.with(rd.destinationExcept.Get(rd.r, vs))
 	}
 	for _, planned := range rest.routesTo(at.service, at.port) {
 		for _, t := range planned.targets {
-			out = out.with(p.ruleExceptions(t.host))
+			out = out.with(rd.ruleExceptions(t.host))
 		}
 	}
 	return out
@@ -111,11 +111,11 @@ func (p *plan) layOut(s scope) *layout {
 
 // gather returns a table per port with all services that proxies of the scope may
 // call by HTTP.
-func (p *plan) gather(s scope) map[int]*table {
-	tables, contested, owners := map[int]*table{}, p.contestedIn(s), p.addressesIn(s)
-	for _, svc := range p.servicesFor(s) {
-		for _, port := range p.portsFor(s, svc) {
-			if !p.routesHTTP(svc, port) {
+func (rd *reader) gather(s scope) map[int]*table {
+	tables, contested, owners := map[int]*table{}, rd.contestedIn(s), rd.addressesIn(s)
+	for _, svc := range rd.servicesFor(s) {
+		for _, port := range rd.portsFor(s, svc) {
+			if !rd.routesHTTP(svc, port) {
 				continue
 			}
 			t := tables[port.Number]
@@ -125,7 +125,7 @@ func (p *plan) gather(s scope) map[int]*table {
 			}
 			t.declaredBy(svc.Origin.Ref())
 			at := servicePort{svc, port}
-			if e := p.plain.Get(p.r, plainKey{at, p.commonScope(s, at), calledBy(svc, s.domain)}); e != nil && !contested.has(e) && !owners.losesAny(at) {
+			if e := rd.plain.Get(rd.r, plainKey{at, rd.commonScope(s, at), calledBy(svc, s.domain)}); e != nil && !contested.has(e) && !owners.losesAny(at) {
 				t.plain = append(t.plain, e)
 			} else {
 				t.add(newCandidate(svc, port, s.domain))
@@ -269,8 +269,8 @@ func (rp *reporter) sound(t *table) []*candidate {
 
 // servicesFor returns the services that proxies of a scope may call. Routers do not
 // follow EgressRules.
-func (p *plan) servicesFor(s scope) []*mesh.Service {
-	return p.servicesIn(p.forDomain(s.domain).namespace, s)
+func (rd *reader) servicesFor(s scope) []*mesh.Service {
+	return rd.servicesIn(rd.forDomain(s.domain).namespace, s)
 }
 
 // servicesIn is servicesFor with a namespace instead of the domain of the scope.

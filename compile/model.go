@@ -174,7 +174,7 @@ func (m *model) readKinds() {
 	m.ingressRules = newKind(m, "IngressRule", inKeyOrder, readIngressRule, (*plan).checkIngressRule)
 	m.virtualServices = newKind(m, "VirtualService", m.inAgeOrder, readVirtualService, (*plan).checkVirtualService)
 	m.destinationRules = newKind(m, "DestinationRule", m.inAgeOrder, readDestinationRule, func(p *plan, rule *destinationRule) {
-		p.homeWith(rule.ref.Namespace, rule.labels).checkDestinationRule(rule)
+		p.from(p.homeWith(rule.ref.Namespace, rule.labels)).checkDestinationRule(rule)
 	})
 	m.destinationRules.instead = closingDestinationRule
 	m.gateways = newKind(m, "Gateway", m.inAgeOrder, readGateway, func(*plan, *gateway) {})

@@ -55,19 +55,19 @@ const (
 )
 
 // claimOf returns the claim of a service to a domain, with its strength.
-func (d *domainPlan) claimOf(svc *mesh.Service, name string) nameClaim {
+func (v *viewpoint) claimOf(svc *mesh.Service, name string) nameClaim {
 	out := nameClaim{of: svc, strength: declaredName, whole: strings.EqualFold(name, svc.Hostname)}
-	switch home := mesh.NamespaceOf(svc.Hostname, d.settings.Domain); {
+	switch home := mesh.NamespaceOf(svc.Hostname, v.settings.Domain); {
 	case out.whole && home != "":
 		out.strength = wholeInMesh
 	case out.whole:
-		if isShort(name) && d.namespace != "" && svc.Namespace == d.namespace {
+		if isShort(name) && v.namespace != "" && svc.Namespace == v.namespace {
 			out.strength = ofCallers
 		}
 	case !strings.HasPrefix(svc.Hostname, name+"."): // It is an address.
 	case home != svc.Namespace:
 		out.strength = derivedName
-	case d.namespace != "" && home == d.namespace:
+	case v.namespace != "" && home == v.namespace:
 		out.strength = ofCallers
 	}
 	return out
@@ -105,14 +105,14 @@ func wholeFirst(a, b nameClaim) int {
 }
 
 // whyFirst says why a claim comes before another one.
-func (d *domainPlan) whyFirst(first, other nameClaim) string {
+func (v *viewpoint) whyFirst(first, other nameClaim) string {
 	switch {
-	case d.pilot().AnyNamespaceRules:
+	case v.pilot().AnyNamespaceRules:
 		return "whose whole name it is, or which comes first by name"
 	case first.of.Namespace == other.of.Namespace && first.whole && !other.whole, first.strength == wholeInMesh && other.strength != wholeInMesh:
 		return "whose whole name it is"
 	case first.strength == ofCallers && other.strength != ofCallers:
-		return "which is of the callers' namespace " + d.namespace
+		return "which is of the callers' namespace " + v.namespace
 	case first.strength < other.strength:
 		return "which is of the namespace in its name"
 	}

@@ -52,16 +52,16 @@ func (a *addressOwners) equal(other *addressOwners) bool {
 const maxNamedBlocks = 100_000
 
 // addressesIn returns the address owners for the callers of a scope.
-func (p *plan) addressesIn(s scope) *addressOwners {
-	key := addressKey{namespace: p.forDomain(s.domain).namespace, router: s.role == mesh.Router}
+func (rd *reader) addressesIn(s scope) *addressOwners {
+	key := addressKey{namespace: rd.forDomain(s.domain).namespace, router: s.role == mesh.Router}
 	if s.sidecar.limits() {
 		key.sidecar = s.sidecar
-	} else if !p.seesApart.Get(p.r, none{})[key.namespace] {
+	} else if !rd.seesApart.Get(rd.r, none{})[key.namespace] {
 		// Callers of a namespace that sees what every namespace sees share one result,
 		// so that a further namespace costs nothing here.
 		key.namespace = ""
 	}
-	return p.addresses.Get(p.r, key)
+	return rd.addresses.Get(rd.r, key)
 }
 
 // findSeesApart returns the namespaces that exportTo of some service names: callers there

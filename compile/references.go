@@ -250,14 +250,14 @@ func refOf(kind, name string) diag.Ref {
 
 // destination adds the references of a destination: its host, and the rule that has
 // the subset.
-func (r *referrals) destination(home *domainPlan, from diag.Ref, field string, to *networking.Destination) {
-	host := home.complete(to.GetHost(), from.Namespace)
+func (r *referrals) destination(v *viewpoint, from diag.Ref, field string, to *networking.Destination) {
+	host := v.complete(to.GetHost(), from.Namespace)
 	r.host(from, field+".host", host, true)
 	if to.GetSubset() == "" {
 		return
 	}
 	one := diag.Reference{From: from, Field: field + ".subset", Names: "subset " + to.GetSubset() + " of " + host}
-	rule := home.ruleFor(host)
+	rule := v.ruleFor(host)
 	if rule != nil {
 		one.To = rule.ref
 	}

@@ -101,19 +101,19 @@ func (p *plan) reportRuleExcess(rule *routeRule, excess mesh.Excess) {
 
 // ingressCost returns how far an IngressRule multiplies: it has a route for each
 // one of its service after the first.
-func (p *plan) ingressCost(rule *ingressRule) cost {
-	svc := p.ingressService(rule)
+func (rd *reader) ingressCost(rule *ingressRule) cost {
+	svc := rd.ingressService(rule)
 	if svc == nil || rule.closed {
 		return cost{}
 	}
 	routes := 0
-	for _, of := range p.rulesFor.under(&p.reader, svc.Hostname) {
-		if ofNobody(p.followers(of.source, of.namespace, svc.Namespace)) { // An ingress has no routes for others.
+	for _, of := range rd.rulesFor.under(rd, svc.Hostname) {
+		if ofNobody(rd.followers(of.source, of.namespace, svc.Namespace)) { // An ingress has no routes for others.
 			routes += ruleSize(of)
 		}
 	}
-	if vs := p.home(svc.Namespace).virtualFor(svc.Hostname); vs != nil {
-		if parts := p.routeParts(vs); parts <= p.budget.ledger.Budget.Object { // Otherwise the VirtualService is withheld, and it alone is at fault.
+	if vs := rd.home(svc.Namespace).virtualFor(svc.Hostname); vs != nil {
+		if parts := rd.routeParts(vs); parts <= rd.budget.ledger.Budget.Object { // Otherwise the VirtualService is withheld, and it alone is at fault.
 			routes = max(routes, parts)
 		}
 	}

@@ -136,20 +136,20 @@ func (rd *reader) ruledIn(s scope, host string) ruledHost {
 	return rd.ruled.Get(rd.r, ruledKey{host, s})
 }
 
-func (p *plan) findRuled(key ruledKey) ruledHost {
-	d := p.forScope(key.scope)
+func (rd *reader) findRuled(key ruledKey) ruledHost {
+	d := rd.forScope(key.scope)
 	vs := d.virtualFor(key.host)
 	switch {
 	case vs == nil || len(vs.http) == 0:
 		return ruledHost{reach: nowhere}
-	case slices.Contains(p.crowds.Get(p.r, none{}).listed(), vs):
-		if p.isLoose(key.host) {
+	case slices.Contains(rd.crowds.Get(rd.r, none{}).listed(), vs):
+		if rd.isLoose(key.host) {
 			return ruledHost{reach: asCrowd}
 		}
 		return ruledHost{reach: nowhere}
 	}
 	out := ruledHost{reach: atFirst}
-	if p.isLoose(key.host) {
+	if rd.isLoose(key.host) {
 		out.reach = atAll
 	}
 	if by := d.matched(vs, key.host); by != key.host && d.virtualFor(by) == vs {
@@ -208,21 +208,21 @@ func (rd *reader) undeclaredIn(s scope) *undeclared {
 
 // undeclaredAt returns those hosts at a port. At a port of a service that a Sidecar
 // hides from its callers they still follow the rule.
-func (p *plan) undeclaredAt(s scope, u *undeclared, port int) []string {
+func (rd *reader) undeclaredAt(s scope, u *undeclared, port int) []string {
 	var out []string
-	if len(u.hosts) > 0 && p.routesUndeclaredAt(port) {
+	if len(u.hosts) > 0 && rd.routesUndeclaredAt(port) {
 		out = append(out, u.hosts...)
 	}
 	if port == undeclaredPort {
 		out = append(out, u.first...)
 	} else if s.sidecar.limits() {
 		for _, host := range u.first {
-			if at := p.settledService(host).Port(port); at != nil && p.routesHTTP(p.settledService(host), at) {
+			if at := rd.settledService(host).Port(port); at != nil && rd.routesHTTP(rd.settledService(host), at) {
 				out = append(out, host)
 			}
 		}
 	}
-	return p.importedAt(s, out, port)
+	return rd.importedAt(s, out, port)
 }
 
 // findCrowds returns the withheld VirtualServices whose loose hosts would exceed
@@ -263,11 +263,11 @@ const closedHostParts = 3
 
 // importedAt returns those of the hosts whose rules callers of a scope follow at a
 // port.
-func (p *plan) importedAt(s scope, hosts []string, port int) []string {
+func (rd *reader) importedAt(s scope, hosts []string, port int) []string {
 	if !s.sidecar.limits() {
 		return hosts
 	}
-	l, d := s.sidecar.at(port), p.forScope(s)
+	l, d := s.sidecar.at(port), rd.forScope(s)
 	return slices.DeleteFunc(slices.Clone(hosts), func(host string) bool {
 		vs := d.virtualFor(host)
 		return l == nil || vs == nil || !slices.ContainsFunc(l.imports, func(i imported) bool {
@@ -307,10 +307,10 @@ func (p *plan) openForUndeclared(s scope, u *undeclared, tables map[int]*table) 
 
 // takesConnections returns a service whose connections to a port are not read as
 // HTTP, or nil.
-func (p *plan) takesConnections(s scope, number int) *mesh.Service {
-	for _, svc := range p.servicesFor(s) {
-		for _, port := range p.portsFor(s, svc) {
-			if port.Number == number && port.Protocol != mesh.UDP && !p.routesHTTP(svc, port) {
+func (rd *reader) takesConnections(s scope, number int) *mesh.Service {
+	for _, svc := range rd.servicesFor(s) {
+		for _, port := range rd.portsFor(s, svc) {
+			if port.Number == number && port.Protocol != mesh.UDP && !rd.routesHTTP(svc, port) {
 				return svc
 			}
 		}
@@ -381,9 +381,9 @@ func (p *plan) undeclaredEntries(s scope, t *tableLayout, u *undeclared) []*entr
 // variesByCaller reports whether callers of different namespaces may follow
 // different rules, or none, for a host where no service has it. Requests to hosts
 // that a caller does not know are handled differently.
-func (p *plan) variesByCaller(at servicePort) bool {
+func (rd *reader) variesByCaller(at servicePort) bool {
 	forAll := func(planned plannedRoute) bool { return planned.source == nil }
-	return p.pilot().ShortNamesByCaller || !slices.ContainsFunc(p.forDomain("").routesTo(at.service, at.port), forAll)
+	return rd.pilot().ShortNamesByCaller || !slices.ContainsFunc(rd.forDomain("").routesTo(at.service, at.port), forAll)
 }
 
 // treatAsUnknown returns a host that no service has at a port, without routes for
@@ -404,7 +404,7 @@ func (c *writer) treatAsUnknown(host *ir.VirtualHost, port int) *ir.VirtualHost 
 
 // checkUndeclared reports the parts of a VirtualService that are not followed for a
 // host that nobody declares. It returns false if none of it is followed.
-func (d *domainPlan) checkUndeclared(vs *virtualService, at, host string) bool {
+func (d *check) checkUndeclared(vs *virtualService, at, host string) bool {
 	http, connections := len(vs.http) > 0, len(vs.spec.GetTls())+len(vs.spec.GetTcp()) > 0
 	if http && !connections {
 		return true
@@ -426,7 +426,7 @@ func (d *domainPlan) checkUndeclared(vs *virtualService, at, host string) bool {
 
 // checkNobodysHost reports a rule for a host that belongs to no namespace: callers
 // of other namespaces do not follow it.
-func (d *domainPlan) checkNobodysHost(vs *virtualService, at, host string) {
+func (d *check) checkNobodysHost(vs *virtualService, at, host string) {
 	if d.pilot().AnyNamespaceRules || d.ownerOf(host) != "" || vs.ref.Namespace == d.settings.RootNamespace ||
 		slices.Equal(vs.exported, []string{"."}) || slices.Equal(vs.exported, []string{vs.ref.Namespace}) {
 		return

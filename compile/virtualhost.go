@@ -104,13 +104,13 @@ func (t *table) add(host *candidate) { t.hosts = append(t.hosts, host) }
 
 // claimDomains assigns each domain to one virtual host. It reports hosts that lose
 // a domain, and removes hosts without domains.
-func (t *table) claimDomains(d *domainPlan, owners *addressOwners) diag.List {
+func (t *table) claimDomains(v *viewpoint, owners *addressOwners) diag.List {
 	port := ":" + strconv.Itoa(t.port)
 	claims := map[string][]nameClaim{}
 	for _, host := range t.hosts {
 		for _, domain := range host.Domains {
 			if name, ok := host.claims(domain, port, owners); ok {
-				claim := d.claimOf(host.service, name)
+				claim := v.claimOf(host.service, name)
 				claim.host = host
 				claims[name] = append(claims[name], claim)
 			}
@@ -118,7 +118,7 @@ func (t *table) claimDomains(d *domainPlan, owners *addressOwners) diag.List {
 	}
 	first := map[string]nameClaim{}
 	for name, all := range claims {
-		first[name] = d.firstOf(all)
+		first[name] = v.firstOf(all)
 	}
 	var problems diag.List
 	for _, host := range t.hosts {
@@ -129,7 +129,7 @@ func (t *table) claimDomains(d *domainPlan, owners *addressOwners) diag.List {
 			case !ok && says:
 				problems = append(problems, t.lostAddress(host, owners.lostAt(host.at(), name), domain))
 			case ok && owner.host != host && says:
-				problems = append(problems, t.lostDomain(d, host, owner, name, domain))
+				problems = append(problems, t.lostDomain(v, host, owner, name, domain))
 			case ok:
 				return owner.host != host
 			}
@@ -153,14 +153,14 @@ func (h *candidate) claims(domain, port string, owners *addressOwners) (string, 
 
 func (h *candidate) at() servicePort { return servicePort{h.service, h.port} }
 
-func (t *table) lostDomain(d *domainPlan, host *candidate, owner nameClaim, name, domain string) diag.Problem {
-	lost := d.claimOf(host.service, name)
+func (t *table) lostDomain(v *viewpoint, host *candidate, owner nameClaim, name, domain string) diag.Problem {
+	lost := v.claimOf(host.service, name)
 	advice := "call this service by its whole name"
 	if lost.whole {
 		advice = "give this service another host"
 	}
 	return lostName(host, fmt.Sprintf("requests to %s go to %s of %s, %s; %s",
-		domain, owner.of.Hostname, owner.of.Origin, d.whyFirst(owner, lost), advice))
+		domain, owner.of.Hostname, owner.of.Origin, v.whyFirst(owner, lost), advice))
 }
 
 func (t *table) lostAddress(host *candidate, owner *mesh.Service, domain string) diag.Problem {

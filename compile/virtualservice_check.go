@@ -23,7 +23,7 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 	if field := vs.unknownConnection(); field != "" {
 		p.notHonoured(diag.Closed, vs.ref, field, "connections that the VirtualService would route fail: this version does not know the field")
 	}
-	home := p.home(vs.ref.Namespace)
+	home := p.from(p.home(vs.ref.Namespace))
 	for i, name := range vs.meshHosts() {
 		home.checkHost(vs, fmt.Sprintf("spec.hosts[%d]", i), name)
 	}
@@ -83,7 +83,7 @@ func (p *plan) checkSources(vs *virtualService) {
 }
 
 // checkHost reports a host for which the VirtualService has no effect.
-func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
+func (d *check) checkHost(vs *virtualService, at, name string) {
 	host := d.complete(name, vs.ref.Namespace)
 	d.checkShortName(vs.ref, at, name, host)
 	wildcard := strings.HasPrefix(host, "*")
@@ -91,8 +91,12 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 	if undeclared && !d.checkUndeclared(vs, at, host) {
 		return
 	}
-	follows := d.checkTaken(vs, at, host)
-	if follows == nil || wildcard && follows.checkConnectionsTaken(vs, at, host) {
+	callers := d.checkTaken(vs, at, host)
+	if callers == nil {
+		return
+	}
+	follows := d.plan.from(callers)
+	if wildcard && follows.checkConnectionsTaken(vs, at, host) {
 		return
 	}
 	d.checkClaim(vs, at, host)
@@ -106,10 +110,10 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 }
 
 // checkRouteRulesTaken reports the RouteRules that the VirtualService replaces.
-func (d *domainPlan) checkRouteRulesTaken(vs *virtualService, host string) {
-	rules := d.rulesFor.under(&d.plan.reader, host)
+func (d *check) checkRouteRulesTaken(vs *virtualService, host string) {
+	rules := d.rulesFor.under(d.reader, host)
 	if strings.HasPrefix(host, "*") {
-		rules = slices.DeleteFunc(slices.Clone(d.rulesUnder.under(&d.plan.reader, host)), func(rule *routeRule) bool {
+		rules = slices.DeleteFunc(slices.Clone(d.rulesUnder.under(d.reader, host)), func(rule *routeRule) bool {
 			return d.service(rule.host) == nil || d.virtualFor(rule.host) != vs
 		})
 	}
@@ -120,18 +124,18 @@ func (d *domainPlan) checkRouteRulesTaken(vs *virtualService, host string) {
 
 // standsForSome reports whether these callers see a service whose host a wildcard
 // covers.
-func (d *domainPlan) standsForSome(wildcard string) bool {
-	visible := func(svc *mesh.Service) bool { return svc.VisibleIn(d.namespace) }
-	return slices.ContainsFunc(d.registry.beneath.under(&d.plan.reader, wildcard), visible) ||
-		slices.ContainsFunc(d.egressServices(), func(svc *mesh.Service) bool { return imported{host: wildcard}.covers(svc.Hostname) })
+func (v *viewpoint) standsForSome(wildcard string) bool {
+	visible := func(svc *mesh.Service) bool { return svc.VisibleIn(v.namespace) }
+	return slices.ContainsFunc(v.registry.beneath.under(v.reader, wildcard), visible) ||
+		slices.ContainsFunc(v.egressServices(), func(svc *mesh.Service) bool { return imported{host: wildcard}.covers(svc.Hostname) })
 }
 
 // checkShortName reports a name that means different services to different callers.
-func (d *domainPlan) checkShortName(ref diag.Ref, at, name, host string) {
+func (d *check) checkShortName(ref diag.Ref, at, name, host string) {
 	if name == host || !d.pilot().ShortNamesByCaller {
 		return
 	}
-	for _, svc := range d.registry.namesakes.under(&d.plan.reader, name) {
+	for _, svc := range d.registry.namesakes.under(d.reader, name) {
 		if svc.Hostname != host {
 			d.notHonoured(diag.OtherPerCaller, ref, at, fmt.Sprintf("to callers of other namespaces this is a service of their own, such as %s; write %s, or %s",
 				svc.Hostname, host, switchHint("shortNamesByCaller", "it is that for all")))

@@ -13,7 +13,7 @@ import (
 
 // checkPorts reports destinations that have no port for a port at which sidecars
 // use the routes.
-func (d *domainPlan) checkPorts(vs *virtualService) {
+func (d *check) checkPorts(vs *virtualService) {
 	sidecars := func(gateways []string) bool { return vs.serves(gateways, meshGateway) }
 	for _, name := range vs.meshHosts() {
 		host := d.complete(name, vs.ref.Namespace)
@@ -46,7 +46,7 @@ func (d *domainPlan) checkPorts(vs *virtualService) {
 // checkMatchPorts reports ports of matches that no host has. It skips hosts whose
 // ports are unknown: those whose rules apply at all HTTP ports, and those at
 // gateways.
-func (d *domainPlan) checkMatchPorts(vs *virtualService) {
+func (d *check) checkMatchPorts(vs *virtualService) {
 	there := map[uint32]bool{0: true, undeclaredPort: true}
 	for _, name := range vs.meshHosts() {
 		host := d.complete(name, vs.ref.Namespace)
@@ -71,7 +71,7 @@ func (d *domainPlan) checkMatchPorts(vs *virtualService) {
 }
 
 // checkProtocols reports routes of a kind that no port of the service supports.
-func (d *domainPlan) checkProtocols(vs *virtualService, own *mesh.Service) {
+func (d *check) checkProtocols(vs *virtualService, own *mesh.Service) {
 	http := slices.ContainsFunc(own.Ports, func(port *mesh.Port) bool { return d.routesHTTP(own, port) })
 	tcp := !own.Egress && slices.ContainsFunc(own.Ports, func(port *mesh.Port) bool {
 		return !d.routesHTTP(own, port) && port.Protocol != mesh.UDP
@@ -92,7 +92,7 @@ const maxPortsNamed = 10
 
 // checkUnstated reports ports of a service at which HTTP routes have no effect and
 // whose protocol is not declared. A declared TCP port is intentional.
-func (d *domainPlan) checkUnstated(vs *virtualService, own *mesh.Service) {
+func (d *check) checkUnstated(vs *virtualService, own *mesh.Service) {
 	var numbers []string
 	for _, port := range own.Ports {
 		if port.Unstated && !d.routesHTTP(own, port) && vs.asksHTTPAt(port) && !vs.routesTCPAt(port) {
@@ -126,7 +126,7 @@ func (vs *virtualService) routesTCPAt(port *mesh.Port) bool {
 
 // checkHTTPPort checks the destinations of requests to a port of a service or of
 // gateways. there reports whether a match applies there.
-func (d *domainPlan) checkHTTPPort(vs *virtualService, port *mesh.Port, name string, there func(routeMatch) bool) {
+func (d *check) checkHTTPPort(vs *virtualService, port *mesh.Port, name string, there func(routeMatch) bool) {
 	for _, r := range d.httpRoutesOf(vs) {
 		if r.route.Redirect != nil || !slices.ContainsFunc(r.matches, func(m routeMatch) bool {
 			return (m.port == 0 || int(m.port) == port.Number) && there(m)
@@ -141,7 +141,7 @@ func (d *domainPlan) checkHTTPPort(vs *virtualService, port *mesh.Port, name str
 
 // checkTCPPort checks the destinations of connections to a port of a service or of
 // gateways. there reports whether a match's gateways apply there.
-func (d *domainPlan) checkTCPPort(vs *virtualService, port *mesh.Port, name string, there func(gateways []string) bool) {
+func (d *check) checkTCPPort(vs *virtualService, port *mesh.Port, name string, there func(gateways []string) bool) {
 	check := func(at string, route []*networking.RouteDestination) {
 		for i, to := range route {
 			d.checkPort(vs, fmt.Sprintf("%s.route[%d].destination", at, i), to.GetDestination(), port, "connections to "+name)
@@ -182,7 +182,7 @@ func (p *plan) checkGatewayPorts(vs *virtualService) {
 		}
 		hosts[of] = append(hosts[of], at.host)
 	}
-	home := p.home(vs.ref.Namespace)
+	home := p.from(p.home(vs.ref.Namespace))
 	for _, of := range places {
 		there := func(gateways []string) bool {
 			return slices.ContainsFunc(hosts[of], func(b *boundHost) bool { return b.serves(gateways) })
@@ -200,7 +200,7 @@ func (p *plan) checkGatewayPorts(vs *virtualService) {
 }
 
 // checkPort reports a known service that has no port for the caller's port.
-func (d *domainPlan) checkPort(vs *virtualService, at string, to *networking.Destination, port *mesh.Port, what string) {
+func (d *check) checkPort(vs *virtualService, at string, to *networking.Destination, port *mesh.Port, what string) {
 	dest := d.service(d.complete(to.GetHost(), vs.ref.Namespace))
 	if dest == nil || d.portFor(to, dest, port) != nil {
 		return
@@ -220,7 +220,7 @@ func (d *domainPlan) checkPort(vs *virtualService, at string, to *networking.Des
 
 // checkDestinationPort reports a destination port that is ignored and is not the
 // only HTTP port.
-func (d *domainPlan) checkDestinationPort(vs *virtualService, at, host string, to *networking.Destination) {
+func (d *check) checkDestinationPort(vs *virtualService, at, host string, to *networking.Destination) {
 	if port := onlyHTTPPort(d.service(host)); port != nil && port.Number == int(to.GetPort().GetNumber()) {
 		return
 	}

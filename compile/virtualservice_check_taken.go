@@ -17,12 +17,12 @@ import (
 // checkTaken reports a host for which some callers do not follow the
 // VirtualService, although it is exported to them and in a namespace that they
 // follow. It returns some callers that do follow it, or nil if there are none.
-func (d *domainPlan) checkTaken(vs *virtualService, at, host string) *domainPlan {
+func (d *check) checkTaken(vs *virtualService, at, host string) *viewpoint {
 	audience := d.audience(vs, host)
 	if len(audience) == 0 {
-		return d // checkClaim reports that nobody follows it.
+		return d.viewpoint // checkClaim reports that nobody follows it.
 	}
-	var follows, lost *domainPlan
+	var follows, lost *viewpoint
 	for _, callers := range audience {
 		switch {
 		case callers.virtualFor(host) == vs:
@@ -43,7 +43,7 @@ func (d *domainPlan) checkTaken(vs *virtualService, at, host string) *domainPlan
 		d.conflict(diag.RuleClaimed, vs.ref, at, "no effect for sidecars: "+lost.taker(vs, host))
 		return nil
 	}
-	if lost == nil && slices.ContainsFunc(audience, func(callers *domainPlan) bool { return callers.namespace == "" }) {
+	if lost == nil && slices.ContainsFunc(audience, func(callers *viewpoint) bool { return callers.namespace == "" }) {
 		lost = d.exception(vs, host)
 	}
 	if lost != nil {
@@ -59,34 +59,34 @@ func (d *domainPlan) checkTaken(vs *virtualService, at, host string) *domainPlan
 // sameHost reports whether a host is the same service to some callers as to those
 // in the VirtualService's namespace. The rules for a service do not apply to
 // another service with its host, but those of the root namespace apply to all.
-func (d *domainPlan) sameHost(vs *virtualService, host string, callers *domainPlan) bool {
-	return vs.ref.Namespace == d.settings.RootNamespace || callers.service(host) == d.service(host)
+func (v *viewpoint) sameHost(vs *virtualService, host string, callers *viewpoint) bool {
+	return vs.ref.Namespace == v.settings.RootNamespace || callers.service(host) == v.service(host)
 }
 
 // audience returns the callers that follow the VirtualService for a host unless
 // another object takes it. Those of its own namespace come first. Namespace ""
 // stands for callers of any namespace that no object mentions.
-func (d *domainPlan) audience(vs *virtualService, host string) []*domainPlan {
+func (v *viewpoint) audience(vs *virtualService, host string) []*viewpoint {
 	home := vs.ref.Namespace
-	switch owner := d.ownerOf(host); {
-	case d.pilot().AnyNamespaceRules || d.pilot().ShortNamesByCaller:
-		return []*domainPlan{d}
-	case owner != home && home != d.settings.RootNamespace:
+	switch owner := v.ownerOf(host); {
+	case v.pilot().AnyNamespaceRules || v.pilot().ShortNamesByCaller:
+		return []*viewpoint{v}
+	case owner != home && home != v.settings.RootNamespace:
 		if mesh.Exported(vs.exported, home, home) {
-			return []*domainPlan{d}
+			return []*viewpoint{v}
 		}
 		return nil
 	}
-	var out []*domainPlan
+	var out []*viewpoint
 	if mesh.Exported(vs.exported, home, home) {
-		out = append(out, d)
+		out = append(out, v)
 	}
 	if mesh.Exported(vs.exported, home, "") {
-		return append(out, d.forDomain(""))
+		return append(out, v.forDomain(""))
 	}
 	for _, namespace := range namespacesOf(vs.exported) {
 		if namespace != home && len(out) < maxClaims {
-			out = append(out, d.home(namespace))
+			out = append(out, v.home(namespace))
 		}
 	}
 	return out
@@ -100,22 +100,22 @@ func namespacesOf(exportTo []string) []string {
 // exception returns the first namespace whose callers do not follow a
 // VirtualService that all others follow, or nil. It examines only namespaces that
 // objects for the host mention.
-func (d *domainPlan) exception(vs *virtualService, host string) *domainPlan {
+func (v *viewpoint) exception(vs *virtualService, host string) *viewpoint {
 	seen := map[string]bool{"": true, vs.ref.Namespace: true}
-	check := func(namespaces ...string) *domainPlan {
+	check := func(namespaces ...string) *viewpoint {
 		for _, namespace := range namespaces {
 			if seen[namespace] {
 				continue
 			}
 			seen[namespace] = true
-			if callers := d.home(namespace); callers.virtualFor(host) != vs && d.sameHost(vs, host, callers) {
+			if callers := v.home(namespace); callers.virtualFor(host) != vs && v.sameHost(vs, host, callers) {
 				return callers
 			}
 		}
 		return nil
 	}
-	rivals := func(name string) *domainPlan {
-		for _, rival := range d.virtualByHost.under(&d.plan.reader, name) {
+	rivals := func(name string) *viewpoint {
+		for _, rival := range v.virtualByHost.under(v.reader, name) {
 			if rival == vs {
 				continue
 			}
@@ -125,7 +125,7 @@ func (d *domainPlan) exception(vs *virtualService, host string) *domainPlan {
 		}
 		return nil
 	}
-	if found := rivals(host); found != nil || d.ownerOf(host) == vs.ref.Namespace {
+	if found := rivals(host); found != nil || v.ownerOf(host) == vs.ref.Namespace {
 		return found // Within a namespace no wildcard takes precedence over the host.
 	}
 	for wildcard := range wildcards(host) {
@@ -138,34 +138,34 @@ func (d *domainPlan) exception(vs *virtualService, host string) *domainPlan {
 
 // taker says which object takes a host from the VirtualService for these callers,
 // and why.
-func (d *domainPlan) taker(vs *virtualService, host string) string {
-	by := d.virtualFor(host)
+func (v *viewpoint) taker(vs *virtualService, host string) string {
+	by := v.virtualFor(host)
 	if by == nil {
-		return fmt.Sprintf("for them %s belongs to namespace %s%s", host, d.ownerOf(host), d.declaredBy(host))
+		return fmt.Sprintf("for them %s belongs to namespace %s%s", host, v.ownerOf(host), v.declaredBy(host))
 	}
 	what := host + " too"
-	if name := d.matched(by, host); name != host {
+	if name := v.matched(by, host); name != host {
 		what = fmt.Sprintf("%s, which covers %s,", name, host)
 	}
 	why := "is in the callers' own namespace"
 	switch by.ref.Namespace {
 	case vs.ref.Namespace:
-		why = d.firstBecause()
-	case d.ownerOf(host):
+		why = v.firstBecause()
+	case v.ownerOf(host):
 		why = "is in the host's own namespace"
 	}
-	if d.pilot().AnyNamespaceRules {
-		why = d.firstBecause()
+	if v.pilot().AnyNamespaceRules {
+		why = v.firstBecause()
 	}
 	return fmt.Sprintf("%s is for %s and %s", by.ref, what, why)
 }
 
 // declaredBy names the object by which a host belongs to a namespace, or returns
 // "".
-func (d *domainPlan) declaredBy(host string) string {
-	svc := d.service(host)
+func (v *viewpoint) declaredBy(host string) string {
+	svc := v.service(host)
 	if svc == nil {
-		svc = d.plan.service(host)
+		svc = v.reader.service(host)
 	}
 	if svc == nil {
 		return ""
@@ -175,13 +175,13 @@ func (d *domainPlan) declaredBy(host string) string {
 
 // matched returns the host, or the wildcard that covers it, through which these
 // callers follow a VirtualService.
-func (d *domainPlan) matched(vs *virtualService, host string) string {
-	scope := d.virtualOf.scope(vs)
-	if d.exactVirtual(scope, host) == vs {
+func (v *viewpoint) matched(vs *virtualService, host string) string {
+	scope := v.virtualOf.scope(vs)
+	if v.exactVirtual(scope, host) == vs {
 		return host
 	}
 	for wildcard := range wildcards(host) {
-		if d.exactVirtual(scope, wildcard) == vs {
+		if v.exactVirtual(scope, wildcard) == vs {
 			return wildcard
 		}
 	}
@@ -192,7 +192,7 @@ func (d *domainPlan) matched(vs *virtualService, host string) string {
 // another namespace that is no more precise. That namespace declares the hosts, so
 // its rules have precedence. A more precise one is an exception that anyone may
 // write, and is not reported.
-func (d *domainPlan) checkTakenBeneath(vs *virtualService, at, wildcard string) {
+func (d *check) checkTakenBeneath(vs *virtualService, at, wildcard string) {
 	if d.pilot().AnyNamespaceRules {
 		return
 	}
@@ -211,13 +211,13 @@ func (d *domainPlan) checkTakenBeneath(vs *virtualService, at, wildcard string) 
 
 // takenBeneath returns a service of a namespace covered by a wildcard that follows
 // a VirtualService of the namespace for this wildcard or a wider one, or nil.
-func (d *domainPlan) takenBeneath(namespace, wildcard string) *mesh.Service {
-	for _, svc := range d.registry.byNamespace.under(&d.plan.reader, namespace) {
-		if !(imported{host: wildcard}).covers(svc.Hostname) || !svc.VisibleIn(d.namespace) {
+func (v *viewpoint) takenBeneath(namespace, wildcard string) *mesh.Service {
+	for _, svc := range v.registry.byNamespace.under(v.reader, namespace) {
+		if !(imported{host: wildcard}).covers(svc.Hostname) || !svc.VisibleIn(v.namespace) {
 			continue
 		}
-		by := d.virtualFor(svc.Hostname)
-		if by != nil && by.ref.Namespace == namespace && (imported{host: d.matched(by, svc.Hostname)}).covers(wildcard) {
+		by := v.virtualFor(svc.Hostname)
+		if by != nil && by.ref.Namespace == namespace && (imported{host: v.matched(by, svc.Hostname)}).covers(wildcard) {
 			return svc
 		}
 	}
@@ -283,11 +283,11 @@ func (rd *reader) findOwnersBeneath(wildcard string) []string {
 // VirtualService without HTTP routes, if more precise VirtualServices take all
 // services that it covers: it applies only to connections to these. It does not
 // check a wildcard that covers more than maxClaims services.
-func (d *domainPlan) checkConnectionsTaken(vs *virtualService, at, wildcard string) bool {
+func (d *check) checkConnectionsTaken(vs *virtualService, at, wildcard string) bool {
 	if len(vs.http) > 0 || d.service(wildcard) != nil {
 		return false
 	}
-	services := d.registry.beneath.under(&d.plan.reader, wildcard)
+	services := d.registry.beneath.under(d.reader, wildcard)
 	if len(services) > maxClaims {
 		return false
 	}

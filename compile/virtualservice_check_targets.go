@@ -22,13 +22,13 @@ func lossOf(at string) string {
 }
 
 // checkTarget reports a destination at which requests find no endpoint.
-func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.Destination) {
+func (d *check) checkTarget(vs *virtualService, at string, to *networking.Destination) {
 	consequence := lossOf(at)
 	host := d.complete(to.GetHost(), vs.ref.Namespace)
 	if d.service(host) == nil {
 		svc := d.plan.serviceOf(vs.ref.Namespace, host)
 		if isOwn := svc != nil && svc.Namespace == vs.ref.Namespace; len(vs.gatewayNames()) > 0 && !isOwn {
-			d.checkSeen(vs.ref, at+".host", host, consequence)
+			d.plan.checkSeen(vs.ref, at+".host", host, consequence)
 		} else { // Callers elsewhere may see it.
 			d.checkService(vs.ref, at+".host", host, consequence)
 		}
@@ -46,7 +46,7 @@ func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.D
 		return
 	}
 	labels, _ := d.subset(host, to.GetSubset())
-	d.checkLabels(vs.ref, at+".subset", host, labels, consequence)
+	d.plan.checkLabels(vs.ref, at+".subset", host, labels, consequence)
 	if to.GetPort() != nil && d.pilot().DestinationPortIgnored {
 		d.checkDestinationPort(vs, at+".port", host, to)
 	}
@@ -54,7 +54,7 @@ func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.D
 
 // checkEgressTargets reports other destinations of requests to the host of an
 // EgressRule: all of them go to that host.
-func (d *domainPlan) checkEgressTargets(vs *virtualService) {
+func (d *check) checkEgressTargets(vs *virtualService) {
 	for _, name := range vs.meshHosts() {
 		own := d.service(d.complete(name, vs.ref.Namespace))
 		if own == nil || !own.Egress {
@@ -72,7 +72,7 @@ func (d *domainPlan) checkEgressTargets(vs *virtualService) {
 
 // checkBorrowing reports destinations that are not followed because the routes are
 // those of an external service.
-func (d *domainPlan) checkBorrowing(vs *virtualService) {
+func (d *check) checkBorrowing(vs *virtualService) {
 	for _, name := range vs.meshHosts() {
 		own := d.service(d.complete(name, vs.ref.Namespace))
 		if own == nil || !own.External || own.Egress || !d.pilot().ExternalRouteEndpoints {

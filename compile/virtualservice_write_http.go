@@ -12,12 +12,12 @@ import (
 
 // httpRoutes returns the routes of a VirtualService to one port of a service, for
 // sidecars and ingresses.
-func (d *domainPlan) httpRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedRoute {
+func (v *viewpoint) httpRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedRoute {
 	var out []plannedRoute
-	for _, r := range d.httpRoutesOf(vs) {
+	for _, r := range v.httpRoutesOf(vs) {
 		for _, m := range r.matches {
 			if (m.port == 0 || int(m.port) == port.Number) && vs.serves(m.gateways, meshGateway) {
-				out = append(out, d.httpRoute(r, m, svc, port))
+				out = append(out, v.httpRoute(r, m, svc, port))
 			}
 		}
 	}
@@ -26,27 +26,27 @@ func (d *domainPlan) httpRoutes(vs *virtualService, svc *mesh.Service, port *mes
 
 // virtualRoutes returns these routes and, except for undeclared hosts, a default
 // route for callers without one.
-func (d *domainPlan) virtualRoutes(key layoutKey) []plannedRoute {
+func (v *viewpoint) virtualRoutes(key layoutKey) []plannedRoute {
 	if key.at.service.Undeclared {
 		var own *mesh.Service
-		if egress := d.service(key.at.service.Hostname); egress != nil && egress.Egress {
+		if egress := v.service(key.at.service.Hostname); egress != nil && egress.Egress {
 			own = egress // Its requests go nowhere else, at any port.
 		}
-		return d.httpRoutes(key.vs, own, key.at.port)
+		return v.httpRoutes(key.vs, own, key.at.port)
 	}
-	otherwise := d.defaultRoute(key.at.service, key.at.port)
-	otherwise.instead = !d.pilot().VirtualServiceDefaults
-	return append(d.httpRoutes(key.vs, key.at.service, key.at.port), otherwise)
+	otherwise := v.defaultRoute(key.at.service, key.at.port)
+	otherwise.instead = !v.pilot().VirtualServiceDefaults
+	return append(v.httpRoutes(key.vs, key.at.service, key.at.port), otherwise)
 }
 
 // gatewayRoutes returns the routes to a host at a port of gateways.
-func (d *domainPlan) gatewayRoutes(b *boundHost, number int) []plannedRoute {
+func (v *viewpoint) gatewayRoutes(b *boundHost, number int) []plannedRoute {
 	port := gatewayPort(number)
 	var out []plannedRoute
-	for _, r := range d.httpRoutesOf(b.vs) {
+	for _, r := range v.httpRoutesOf(b.vs) {
 		for _, m := range r.matches {
 			if (m.port == 0 || int(m.port) == number) && b.serves(m.gateways) {
-				out = append(out, d.httpRoute(r, m, nil, port))
+				out = append(out, v.httpRoute(r, m, nil, port))
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func gatewayPort(number int) *mesh.Port {
 }
 
 // httpRoute returns the route for one match; own is nil at a gateway.
-func (d *domainPlan) httpRoute(r *httpRoute, m routeMatch, own *mesh.Service, port *mesh.Port) plannedRoute {
+func (v *viewpoint) httpRoute(r *httpRoute, m routeMatch, own *mesh.Service, port *mesh.Port) plannedRoute {
 	route := r.route
 	route.Match, route.StatPrefix = m.match, m.statPrefix
 	route.Name = routeName(r.spec.GetName(), m.name)
@@ -76,10 +76,10 @@ func (d *domainPlan) httpRoute(r *httpRoute, m routeMatch, own *mesh.Service, po
 		return out
 	}
 	if own != nil && own.Egress {
-		return d.toEgress(out, own, port)
+		return v.toEgress(out, own, port)
 	}
 	for i, to := range r.spec.GetRoute() {
-		t := d.target(r.of, to.GetDestination(), own, port)
+		t := v.target(r.of, to.GetDestination(), own, port)
 		out.targets = append(out.targets, t)
 		route.Clusters = append(route.Clusters, ir.WeightedCluster{
 			Name: t.name, Weight: r.weights[i],
@@ -90,7 +90,7 @@ func (d *domainPlan) httpRoute(r *httpRoute, m routeMatch, own *mesh.Service, po
 	}
 	for _, m := range mirrorsOf(r.spec) {
 		if n := perMillion(m.percent); n > 0 {
-			t := d.target(r.of, m.destination, own, port)
+			t := v.target(r.of, m.destination, own, port)
 			out.targets = append(out.targets, t)
 			route.Mirrors = append(route.Mirrors, ir.Mirror{Cluster: t.name, PerMillion: n})
 		}
@@ -117,13 +117,13 @@ func redirectAt(redirect *ir.Redirect, r *networking.HTTPRedirect, port *mesh.Po
 
 // target returns where a destination sends requests of one of own's ports. A subset
 // has its own cluster, as two subsets may have the same labels, or none.
-func (d *domainPlan) target(vs *virtualService, to *networking.Destination, own *mesh.Service, port *mesh.Port) target {
-	t := d.version(vs, to, own, port)
-	host := d.complete(to.GetHost(), vs.ref.Namespace)
-	if _, ok := d.subset(host, to.GetSubset()); !ok {
+func (v *viewpoint) target(vs *virtualService, to *networking.Destination, own *mesh.Service, port *mesh.Port) target {
+	t := v.version(vs, to, own, port)
+	host := v.complete(to.GetHost(), vs.ref.Namespace)
+	if _, ok := v.subset(host, to.GetSubset()); !ok {
 		return t.ofNoSubset(to.GetSubset())
 	}
-	if to.GetSubset() != "" && !d.pilot().SubsetsByLabels && d.ruleFor(host).subset(to.GetSubset()) != nil {
+	if to.GetSubset() != "" && !v.pilot().SubsetsByLabels && v.ruleFor(host).subset(to.GetSubset()) != nil {
 		t.subset = to.GetSubset()
 		if t.version == "" {
 			t.name += "|"
@@ -135,38 +135,38 @@ func (d *domainPlan) target(vs *virtualService, to *networking.Destination, own 
 
 // version returns the target of a destination by labels, at its port for requests
 // to one of own's ports.
-func (d *domainPlan) version(vs *virtualService, to *networking.Destination, own *mesh.Service, port *mesh.Port) target {
-	host := d.complete(to.GetHost(), vs.ref.Namespace)
-	labels, _ := d.subset(host, to.GetSubset())
+func (v *viewpoint) version(vs *virtualService, to *networking.Destination, own *mesh.Service, port *mesh.Port) target {
+	host := v.complete(to.GetHost(), vs.ref.Namespace)
+	labels, _ := v.subset(host, to.GetSubset())
 	switch {
-	case own != nil && host == own.Hostname && d.portFor(to, own, port) == port:
-		return d.newTarget(own, port, labels)
-	case own != nil && own.External && d.pilot().ExternalRouteEndpoints:
-		return d.viaExternal(host, own, port, labels)
+	case own != nil && host == own.Hostname && v.portFor(to, own, port) == port:
+		return v.newTarget(own, port, labels)
+	case own != nil && own.External && v.pilot().ExternalRouteEndpoints:
+		return v.viaExternal(host, own, port, labels)
 	}
-	dest := d.service(host)
-	if own == nil && dest != nil && dest.Namespace != vs.ref.Namespace && dest != d.seenBy(vs.ref.Namespace, host) {
+	dest := v.service(host)
+	if own == nil && dest != nil && dest.Namespace != vs.ref.Namespace && dest != v.seenBy(vs.ref.Namespace, host) {
 		dest = nil // A gateway does not lend what it sees to rules of other namespaces.
 	}
-	if p := d.portFor(to, dest, port); p != nil {
-		return d.newTarget(dest, p, labels)
+	if p := v.portFor(to, dest, port); p != nil {
+		return v.newTarget(dest, p, labels)
 	}
-	if number := to.GetPort().GetNumber(); number != 0 && !d.pilot().DestinationPortIgnored {
+	if number := to.GetPort().GetNumber(); number != 0 && !v.pilot().DestinationPortIgnored {
 		port = &mesh.Port{Name: port.Name, Number: int(number), Protocol: port.Protocol}
 	}
-	return d.blackhole(host, port, labels, vs.ref)
+	return v.blackhole(host, port, labels, vs.ref)
 }
 
 // portFor returns the port of a destination that corresponds to a port of another
 // service, or nil.
-func (d *domainPlan) portFor(to *networking.Destination, dest *mesh.Service, port *mesh.Port) *mesh.Port {
+func (v *viewpoint) portFor(to *networking.Destination, dest *mesh.Service, port *mesh.Port) *mesh.Port {
 	if dest == nil {
 		return nil
 	}
-	if slices.Contains(dest.Ports, port) && (to.GetPort() == nil || d.pilot().DestinationPortIgnored) {
+	if slices.Contains(dest.Ports, port) && (to.GetPort() == nil || v.pilot().DestinationPortIgnored) {
 		return port
 	}
-	if d.pilot().DestinationPortIgnored {
+	if v.pilot().DestinationPortIgnored {
 		return sharedPort(port, dest)
 	}
 	if to.GetPort().GetNumber() != 0 {

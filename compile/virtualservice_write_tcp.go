@@ -26,16 +26,16 @@ type plannedTCP struct {
 
 // tcpRoutes returns the routes of a VirtualService for connections to one port of a
 // service.
-func (d *domainPlan) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedTCP {
-	if d.connectionsWithheld(vs) {
-		return d.closedConnections(vs, svc, port)
+func (v *viewpoint) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedTCP {
+	if v.connectionsWithheld(vs) {
+		return v.closedConnections(vs, svc, port)
 	}
 	var out []plannedTCP
 	if readsNames(port) {
 		for _, entry := range vs.spec.GetTls() {
 			for _, m := range entry.GetMatch() {
 				if tlsMatches(m, port) && vs.serves(m.GetGateways(), meshGateway) {
-					out = append(out, d.tlsRoute(vs, entry, m, svc, port))
+					out = append(out, v.tlsRoute(vs, entry, m, svc, port))
 				}
 			}
 		}
@@ -43,7 +43,7 @@ func (d *domainPlan) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh
 	for _, entry := range vs.spec.GetTcp() {
 		for _, m := range l4Matches(entry) {
 			if tcpMatches(m, port) && vs.serves(m.GetGateways(), meshGateway) {
-				out = append(out, d.tcpRoute(vs, entry, m, svc, port))
+				out = append(out, v.tcpRoute(vs, entry, m, svc, port))
 			}
 		}
 	}
@@ -52,18 +52,18 @@ func (d *domainPlan) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh
 
 // closedConnections returns the routes of a withheld VirtualService for
 // connections.
-func (d *domainPlan) closedConnections(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedTCP {
+func (v *viewpoint) closedConnections(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedTCP {
 	if len(vs.spec.GetTcp()) == 0 && (len(vs.spec.GetTls()) == 0 || !readsNames(port)) {
 		return nil
 	}
-	return []plannedTCP{d.closedConnection(vs, svc, port)}
+	return []plannedTCP{v.closedConnection(vs, svc, port)}
 }
 
 // closedConnection returns a route that fails all connections; own is nil at a
 // gateway.
-func (d *domainPlan) closedConnection(vs *virtualService, own *mesh.Service, port *mesh.Port) plannedTCP {
+func (v *viewpoint) closedConnection(vs *virtualService, own *mesh.Service, port *mesh.Port) plannedTCP {
 	out := plannedTCP{origin: vs.ref}
-	d.closeTCP(&out, vs, own, port)
+	v.closeTCP(&out, vs, own, port)
 	return out
 }
 
@@ -90,46 +90,46 @@ func tlsMatches(m *networking.TLSMatchAttributes, port *mesh.Port) bool {
 }
 
 // tlsRoute returns the route for one match; own is nil at a gateway.
-func (d *domainPlan) tlsRoute(vs *virtualService, entry *networking.TLSRoute, m *networking.TLSMatchAttributes, own *mesh.Service, port *mesh.Port) plannedTCP {
+func (v *viewpoint) tlsRoute(vs *virtualService, entry *networking.TLSRoute, m *networking.TLSMatchAttributes, own *mesh.Service, port *mesh.Port) plannedTCP {
 	out := plannedTCP{
 		source: ownSource(m.GetSourceLabels(), m.GetSourceNamespace()), names: serverNames(m.GetSniHosts()), byName: true, origin: vs.ref,
 	}
-	d.fill(&out, vs, entry.GetRoute(), m.GetDestinationSubnets(), own, port)
+	v.fill(&out, vs, entry.GetRoute(), m.GetDestinationSubnets(), own, port)
 	return out
 }
 
 // tcpRoute returns the route for one match; own is nil at a gateway.
-func (d *domainPlan) tcpRoute(vs *virtualService, entry *networking.TCPRoute, m *networking.L4MatchAttributes, own *mesh.Service, port *mesh.Port) plannedTCP {
+func (v *viewpoint) tcpRoute(vs *virtualService, entry *networking.TCPRoute, m *networking.L4MatchAttributes, own *mesh.Service, port *mesh.Port) plannedTCP {
 	out := plannedTCP{source: ownSource(m.GetSourceLabels(), m.GetSourceNamespace()), origin: vs.ref}
-	d.fill(&out, vs, entry.GetRoute(), m.GetDestinationSubnets(), own, port)
+	v.fill(&out, vs, entry.GetRoute(), m.GetDestinationSubnets(), own, port)
 	if m.GetSourceSubnet() != "" {
-		d.closeTCP(&out, vs, own, port)
+		v.closeTCP(&out, vs, own, port)
 	}
 	return out
 }
 
 // fill sets the destinations of the connections. If a subnet is invalid, the
 // matching connections are unknown, so all that may match are closed.
-func (d *domainPlan) fill(out *plannedTCP, vs *virtualService, route []*networking.RouteDestination, subnets []string, own *mesh.Service, port *mesh.Port) {
+func (v *viewpoint) fill(out *plannedTCP, vs *virtualService, route []*networking.RouteDestination, subnets []string, own *mesh.Service, port *mesh.Port) {
 	var weights []int32
 	for _, to := range route {
 		weights = append(weights, to.GetWeight())
-		out.targets = append(out.targets, d.target(vs, to.GetDestination(), own, port))
+		out.targets = append(out.targets, v.target(vs, to.GetDestination(), own, port))
 	}
 	out.weights = shares(weights)
 	blocks, err := blocksOf(subnets)
 	out.destinations = blocks
 	if err != nil || out.weights == nil {
-		d.closeTCP(out, vs, own, port)
+		v.closeTCP(out, vs, own, port)
 	}
 }
 
-func (d *domainPlan) closeTCP(out *plannedTCP, vs *virtualService, own *mesh.Service, port *mesh.Port) {
-	host := vs.ref.Name + "." + d.homeOf(vs.ref.Namespace)
+func (v *viewpoint) closeTCP(out *plannedTCP, vs *virtualService, own *mesh.Service, port *mesh.Port) {
+	host := vs.ref.Name + "." + v.homeOf(vs.ref.Namespace)
 	if own != nil {
 		host = own.Hostname
 	}
-	out.targets = []target{d.blackhole(host, port, nil, vs.ref)}
+	out.targets = []target{v.blackhole(host, port, nil, vs.ref)}
 	out.weights = []int{ir.WholeWeight}
 }
 
@@ -175,7 +175,7 @@ func (planned plannedTCP) written(within []string) ir.TCPRoute {
 
 // checkTCPRoutes reports problems of the routes for connections, as proxies in the
 // same namespace see them.
-func (d *domainPlan) checkTCPRoutes(vs *virtualService) {
+func (d *check) checkTCPRoutes(vs *virtualService) {
 	for i, entry := range vs.spec.GetTls() {
 		at := fmt.Sprintf("spec.tls[%d]", i)
 		for j, m := range entry.GetMatch() {
@@ -192,13 +192,13 @@ func (d *domainPlan) checkTCPRoutes(vs *virtualService) {
 	}
 }
 
-func (d *domainPlan) checkSubnets(ref diag.Ref, at string, subnets []string) {
+func (d *check) checkSubnets(ref diag.Ref, at string, subnets []string) {
 	if _, err := blocksOf(subnets); err != nil {
 		d.notHonoured(diag.Closed, ref, at+".destinationSubnets", "connections for the port fail: "+err.Error())
 	}
 }
 
-func (d *domainPlan) checkConnections(vs *virtualService, at string, route []*networking.RouteDestination) {
+func (d *check) checkConnections(vs *virtualService, at string, route []*networking.RouteDestination) {
 	for i, to := range route {
 		d.checkTarget(vs, fmt.Sprintf("%s.route[%d].destination", at, i), to.GetDestination())
 	}

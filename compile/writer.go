@@ -23,7 +23,7 @@ type scope struct {
 // needs.
 type writer struct {
 	plan   *plan
-	domain *domainPlan
+	domain *viewpoint
 	scope  scope
 	caller *caller // nil for all callers of the scope
 	// varies is set if, without a caller, the configuration is not decided.
