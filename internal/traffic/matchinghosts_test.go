@@ -55,6 +55,9 @@ func hostRows(t *testing.T, ways []way) string {
 			if word := got.String(); word == passesRule || word == goesOn && !others[line] {
 				t.Errorf("%s: %s: %d %s: it passes the rule", w.title, line, got.status, got.body)
 			}
+			if got.String() == goesOn && strings.Contains(strings.ToLower(got.body), " host=ext.example.com") {
+				t.Errorf("%s: %s: the place where it goes on takes it for a host with a rule: %s", w.title, line, got.body)
+			}
 			if got.String() == byRule {
 				testFollowed(t, w, line)
 			}
