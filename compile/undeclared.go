@@ -327,9 +327,16 @@ func (p *plan) undeclaredEntries(s scope, t *tableLayout, u *undeclared) []*entr
 	if len(hosts) == 0 {
 		return nil
 	}
-	known, taken := map[string]bool{}, map[string]bool{}
+	known := make(map[string]bool, len(t.entries))
 	for _, e := range t.entries {
 		known[e.at.service.Hostname] = true
+	}
+	hosts = slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return known[host] })
+	if len(hosts) == 0 {
+		return nil // All are declared, as in most meshes.
+	}
+	taken := map[string]bool{}
+	for _, e := range t.entries {
 		for _, domain := range e.domains {
 			taken[strings.ToLower(domain)] = true
 		}
@@ -345,7 +352,6 @@ func (p *plan) undeclaredEntries(s scope, t *tableLayout, u *undeclared) []*entr
 			}
 		}
 	}
-	hosts = slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return known[host] })
 	listed, at := map[string]bool{}, map[string]*candidate{}
 	for _, host := range hosts {
 		listed[host] = true
