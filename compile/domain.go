@@ -8,7 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// viewpoint is whose requests a computation is about, and what these callers see:
+// A viewpoint says whose requests a computation is about, and what these callers see:
 // which services, which rules, and what short names mean to them. It reads the model
 // and cannot report problems. It caches nothing, because callers may send any domain.
 type viewpoint struct {
