@@ -97,15 +97,7 @@ func (c *checker) check(ctx context.Context, w Written) (diag.List, string) {
 	}
 	patience := time.NewTimer(c.opts.CheckPatience)
 	defer patience.Stop()
-	select {
-	case c.turn <- struct{}{}:
-	case <-c.longBegan:
-		<-c.line
-		return nil, checkBusy
-	case <-patience.C:
-		<-c.line
-		return nil, checkBusy
-	case <-ctx.Done():
+	if !c.awaitTurn(ctx, patience.C) {
 		<-c.line
 		return nil, checkBusy
 	}
@@ -126,6 +118,19 @@ func (c *checker) check(ctx context.Context, w Written) (diag.List, string) {
 	case <-ctx.Done():
 	}
 	return nil, checkBusy
+}
+
+// awaitTurn returns false if the turn does not come in time, or a check of large objects
+// begins before.
+func (c *checker) awaitTurn(ctx context.Context, late <-chan time.Time) bool {
+	select {
+	case c.turn <- struct{}{}:
+		return true
+	case <-c.longBegan:
+	case <-late:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // look checks with the turn in hand. To start the compiler takes none of the allowance,
