@@ -1,6 +1,7 @@
 package overload
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -100,13 +101,14 @@ func (p program) honestOperations(t *testing.T) []operation {
 	}
 	follower := p.attach(t)
 	change := func(n int) string { return fmt.Sprintf("change-%d", n) }
-	poller := p.poller("/v3/discovery:listeners")
+	poller := &poller{program: p}
 	return []operation{
 		{name: "get", every: 50 * time.Millisecond, do: func(int) error { return p.want(http.StatusOK, "GET", entries+"/web", nil) }},
 		{name: "list", every: 100 * time.Millisecond, do: func(int) error { return p.want(http.StatusOK, "GET", rules, nil) }},
 		{name: "write", every: 100 * time.Millisecond, do: func(n int) error {
 			return p.want(http.StatusOK, "PUT", fmt.Sprintf("%s/honest-%d", rules, n%written), rule(n))
 		}},
+		{name: "first poll", every: 100 * time.Millisecond, do: func(int) error { return p.want(http.StatusOK, "POST", listeners, pollOf("")) }},
 		{name: "poll", every: 100 * time.Millisecond, do: poller.poll},
 		{name: "change", every: 500 * time.Millisecond, do: func(n int) error {
 			text := strings.NewReplacer("name: web", "name: "+change(n), "web.default", change(n)+".default").Replace(service)
@@ -118,41 +120,46 @@ func (p program) honestOperations(t *testing.T) []operation {
 	}
 }
 
-// poller polls as an Envoy does: with the version of the last answer.
+// listeners is where a proxy polls for listeners.
+const listeners = "/v3/discovery:listeners"
+
+// pollOf returns a poll of a proxy that has a version, or nothing yet.
+func pollOf(version string) []byte {
+	return fmt.Appendf(nil, `{"node":{"id":%q},"version_info":%q}`, node, version)
+}
+
+// poller polls as an Envoy does that runs: one poll after the other, each with the version
+// of the last answer. A poll that has to wait for the one before counts from its time.
 type poller struct {
 	program
-	path string
 
 	mu      sync.Mutex
 	version string // of the last answer
 }
 
-func (p program) poller(path string) *poller { return &poller{program: p, path: path} }
-
 func (p *poller) poll(int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	body := fmt.Sprintf(`{"node":{"id":%q},"version_info":%q}`, node, p.version)
-	resp, err := http.Post(p.URL+p.path, "application/json", strings.NewReader(body))
+	resp, err := http.Post(p.URL+listeners, "application/json", bytes.NewReader(pollOf(p.version)))
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	var answer struct {
-		Version string `json:"version_info"`
-	}
-	switch text, err := io.ReadAll(resp.Body); {
+	text, err := io.ReadAll(resp.Body)
+	switch {
 	case err != nil:
 		return err
 	case resp.StatusCode == http.StatusNotModified && p.version != "":
 		return nil
 	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: %s: %.200s", p.path, resp.Status, text)
-	default:
-		err = json.Unmarshal(text, &answer)
-		p.version = answer.Version
-		return err
+		return fmt.Errorf("%s: %s: %.200s", listeners, resp.Status, text)
 	}
+	var answer struct {
+		Version string `json:"version_info"`
+	}
+	err = json.Unmarshal(text, &answer)
+	p.version = answer.Version
+	return err
 }
 
 // want sends a request that must be answered so.
