@@ -102,9 +102,7 @@ func moved(instances table[[]*Instance], changes []ServiceChange) table[[]*Insta
 			}
 		}
 		now = append(now, come[ip]...)
-		if order := func(a, b *Instance) int { return CompareServices(a.Service, b.Service) }; !slices.IsSortedFunc(now, order) {
-			slices.SortStableFunc(now, order)
-		}
+		slices.SortStableFunc(now, func(a, b *Instance) int { return CompareServices(a.Service, b.Service) })
 		if len(now) > 0 {
 			d.set(ip, now)
 		} else {
