@@ -35,7 +35,7 @@ var (
 	reviewParams = params("dryRun", "fieldManager", "fieldValidation")
 	// kubectl knows these types and sends them in protobuf, which no other path
 	// accepts.
-	reviewTypes = append(slices.Clone(objectTypes), runtime.ContentTypeProtobuf)
+	reviewTypes = append(slices.Clone(wire.ObjectTypes), runtime.ContentTypeProtobuf)
 	reviewCodec = sync.OnceValue(func() *protobuf.Serializer {
 		scheme := runtime.NewScheme()
 		utilruntime.Must(authorization.AddToScheme(scheme))

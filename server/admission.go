@@ -73,15 +73,24 @@ type wholeBody struct {
 
 func (*wholeBody) Close() error { return nil }
 
+// work is what a write takes beside its body.
+type work struct {
+	// stored returns the length, in bytes, of the stored object that a request changes;
+	// nil if it changes none.
+	stored func(*http.Request) int
+	least  int64 // memory, in bytes
+}
+
 // admitted admits a write when there is memory for its body and then for decoding
 // it. It reads the body before it asks for the memory for decoding, so a slow
 // client holds up only the bytes of its own body that have arrived.
-func (k *resource) admitted(h handler) handler { return k.admittedFor(0, h) }
-
-// admittedFor is admitted for a write that takes at least least bytes of memory.
-func (k *resource) admittedFor(least int64, h handler) handler {
-	return k.withBody(maxBody, func(w http.ResponseWriter, r *http.Request) error {
-		release, err := k.enterDecoding(r, k.storedLength(r), least)
+func (d *decoder) admitted(of work, h wire.Handler) wire.Handler {
+	return d.withBody(maxBody, func(w http.ResponseWriter, r *http.Request) error {
+		length := 0
+		if of.stored != nil {
+			length = of.stored(r)
+		}
+		release, err := d.enterDecoding(r, length, of.least)
 		if err != nil {
 			return err
 		}
@@ -92,12 +101,12 @@ func (k *resource) admittedFor(least int64, h handler) handler {
 
 // withBody reads the body of a write, of at most limit bytes, as far as there is memory
 // for it. The handler must ask for the memory for decoding it.
-func (k *resource) withBody(limit int64, h handler) handler {
+func (d *decoder) withBody(limit int64, h wire.Handler) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if r.ContentLength > limit {
 			return errTooLarge(limit)
 		}
-		memory := k.writeMemory.bodies(r.ContentLength).Begin(func() {
+		memory := d.memory.bodies(r.ContentLength).Begin(func() {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 		})
 		defer memory.Leave()
@@ -110,19 +119,19 @@ func (k *resource) withBody(limit int64, h handler) handler {
 		}
 		r.Body = &wholeBody{bytes.NewReader(text), text}
 		answer := &timedWriter{ResponseWriter: w}
-		defer k.writeMemory.unread.add(answer)()
+		defer d.memory.unread.add(answer)()
 		return h(answer, r.WithContext(store.WithAuthor(r.Context(), authorOf(r))))
 	}
 }
 
 // enterDecoding waits for the memory to decode a body and the stored objects that it
 // changes, whose length in bytes is given. A write takes at least least bytes.
-func (s *Server) enterDecoding(r *http.Request, stored int, least int64) (release func(), err error) {
+func (d *decoder) enterDecoding(r *http.Request, stored int, least int64) (release func(), err error) {
 	work := max(int64(bodyLength(r)+stored)*decodeFactor, least)
 	if work > smallBody*decodeFactor {
-		defer s.writeMemory.unread.whileWaiting()()
+		defer d.memory.unread.whileWaiting()()
 	}
-	return enter(r.Context(), s.writeMemory.decoding, work)
+	return enter(r.Context(), d.memory.decoding, work)
 }
 
 // userHeader is the header in which a proxy in front of the server names the user,
@@ -139,19 +148,6 @@ func authorOf(r *http.Request) store.Author {
 		program, _, _ = strings.Cut(r.UserAgent(), " ")
 	}
 	return store.Author{User: wire.Short(r.Header.Get(userHeader), mostAuthor), UserAgent: wire.Short(program, mostAuthor)}
-}
-
-// storedLength returns the length of the stored object that a PATCH or a PUT changes,
-// which is decoded as well.
-func (k *resource) storedLength(r *http.Request) int {
-	if r.Method != http.MethodPatch && r.Method != http.MethodPut {
-		return 0
-	}
-	current, err := k.opts.Reads.Get(r.Context(), k.target(r), store.ReadOptions{AtLeast: store.Any})
-	if err != nil {
-		return 0
-	}
-	return len(current.JSON())
 }
 
 // enter waits for room in a line. The caller must call release when it is done.

@@ -48,7 +48,7 @@ func (k *resource) apply(w http.ResponseWriter, r *http.Request, f wire.Format, 
 	if err != nil {
 		return err
 	}
-	stored, err := store.Single(writes.Txn(r.Context(), []store.Op{{Verb: store.OpApply, Key: k.target(r), Change: k.counted(m.before(a.change))}}))
+	stored, err := store.Single(writes.Txn(r.Context(), []store.Op{{Verb: store.OpApply, Key: k.target(r), Change: k.bodies.counted(m.before(a.change))}}))
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (k *resource) apply(w http.ResponseWriter, r *http.Request, f wire.Format, 
 
 // application decodes text as an apply to target. If target has no name, its
 // namespace is only the default for a text without one.
-func (s *Server) application(ctx context.Context, text []byte, target schema.Key, manager string, force bool) (*application, error) {
+func (a *api) application(ctx context.Context, text []byte, target schema.Key, manager string, force bool) (*application, error) {
 	if err := checkManager(manager, target); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (s *Server) application(ctx context.Context, text []byte, target schema.Key
 	if err := agree(target, part.Key().Ref()); err != nil {
 		return nil, err
 	}
-	past, err := s.past(ctx, part.Key())
+	past, err := a.past(ctx, part.Key())
 	return &application{part: part, manager: manager, force: force, past: past}, err
 }
 
@@ -102,16 +102,16 @@ func checkManager(manager string, target schema.Key) error {
 
 // past returns the past of an object that has no managedFields yet. It reads the
 // history as a large answer is read, because its length is not known before.
-func (s *Server) past(ctx context.Context, key schema.Key) (past managedfields.Past, err error) {
-	current, err := s.opts.Reads.Get(ctx, key, store.ReadOptions{})
+func (a *api) past(ctx context.Context, key schema.Key) (past managedfields.Past, err error) {
+	current, err := a.opts.Reads.Get(ctx, key, store.ReadOptions{})
 	if errors.Is(err, store.ErrNotFound) || err == nil && len(current.Meta.ManagedFields) > 0 {
 		return past, nil
 	}
 	if err != nil {
 		return past, err
 	}
-	done, err := s.largeReads.read(ctx, historyOf(key), func(ctx context.Context) (int, error) {
-		records := &measuredHistory{Historian: s.opts.Store}
+	done, err := a.largeReads.read(ctx, historyOf(key), func(ctx context.Context) (int, error) {
+		records := &measuredHistory{Historian: a.opts.Store}
 		known, err := records.History(ctx, key)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return 0, err

@@ -16,7 +16,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/openapi"
+	"github.com/pilot-api/pilot-api/server/admission"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -24,8 +24,19 @@ import (
 // maxBody bounds the body of a request, in bytes.
 const maxBody = schema.MaxTextBytes
 
-// objectTypes are the media types of an object in a request.
-var objectTypes = openapi.ObjectTypes
+// decoder reads the bodies of requests within the memory for them, and decodes the
+// objects in them. Large objects wait for their turn. It is safe for concurrent use.
+type decoder struct {
+	long   *admission.Long
+	reads  store.Reader
+	memory *writeMemory
+}
+
+// newDecoder returns a decoder with lineBytes bytes of memory for small writes and as much for
+// large ones. reads has the stored objects that writes change.
+func newDecoder(long *admission.Long, reads store.Reader, lineBytes int64) *decoder {
+	return &decoder{long: long, reads: reads, memory: newWriteMemory(lineBytes)}
+}
 
 // readBody returns the body of an admitted request and its media type, which must
 // be one of the allowed ones.
@@ -55,19 +66,6 @@ func bodyLength(r *http.Request) int {
 
 func errTooLarge(limit int64) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the limit is %d bytes", limit))
-}
-
-// readObject decodes the object in a body, checks each field, and checks that the
-// object matches the URL. The list holds warnings.
-func (k *resource) readObject(r *http.Request) (*schema.Object, diag.List, error) {
-	body, media, err := readBody(r, objectTypes...)
-	if err != nil {
-		return nil, nil, err
-	}
-	if media == wire.JSON.Names()[0] && !json.Valid(body) {
-		return nil, nil, malformedJSON(body)
-	}
-	return k.decodeFor(r.Context(), body, k.target(r))
 }
 
 // mostTold bounds the errors reported for a body with many objects.
@@ -120,90 +118,6 @@ func malformedJSON(body []byte) error {
 	line := 1 + strings.Count(before, "\n")
 	return wire.BadRequest("body is not JSON: line %d, column %d: %v (for YAML, send Content-Type: application/yaml)",
 		line, len(before)-strings.LastIndexByte(before, '\n')-1, err)
-}
-
-// decodeFor decodes the object that a request for target carries. The list holds
-// warnings.
-func (s *Server) decodeFor(ctx context.Context, text []byte, target schema.Key) (*schema.Object, diag.List, error) {
-	obj, problems, err := s.decodeInTurn(ctx, text, schema.Options{Namespace: target.Namespace})
-	if err != nil {
-		return nil, nil, err
-	}
-	if obj == nil && target.Name != "" {
-		obj, problems = s.decodeNext(ctx, text, target, problems)
-	}
-	return decoded(obj, problems, target)
-}
-
-// decodeNext decodes a refused text again, as the next state of a stored object. It
-// tolerates violations that the stored object already has.
-func (s *Server) decodeNext(ctx context.Context, text []byte, target schema.Key, problems diag.List) (*schema.Object, diag.List) {
-	stored, err := s.opts.Reads.Get(ctx, target, store.ReadOptions{AtLeast: store.Any})
-	if err != nil {
-		return nil, problems // They say what is wrong by today's rules.
-	}
-	known := schema.Violations(stored)
-	if len(known) == 0 {
-		return nil, problems
-	}
-	return schema.Decode(text, schema.Options{Namespace: target.Namespace, Known: known})
-}
-
-// decodeMade is decodeFor for a text that the server made from current, which is
-// nil if there is no such object. It drops the positions in problems, because no
-// user wrote the text.
-func decodeMade(text []byte, current *schema.Object, target schema.Key) (*schema.Object, diag.List, error) {
-	if schema.Outgrown(text, current) {
-		return nil, nil, wire.BadRequest("the object would have more than %d values", schema.MaxValues)
-	}
-	opts := schema.Options{Namespace: target.Namespace, Counted: true}
-	obj, problems := schema.Decode(text, opts)
-	if obj == nil && current != nil {
-		opts.Known = schema.Violations(current)
-		obj, problems = schema.Decode(text, opts)
-	}
-	for i := range problems {
-		problems[i].Position = nil
-	}
-	return decoded(obj, problems, target)
-}
-
-func decoded(obj *schema.Object, problems diag.List, target schema.Key) (*schema.Object, diag.List, error) {
-	if obj == nil {
-		return nil, nil, disagreementOr(refused(problems), target, problems)
-	}
-	if err := agree(target, obj.Key().Ref()); err != nil {
-		return nil, nil, err
-	}
-	return obj, problems.Warnings(), nil
-}
-
-// disagreementOr returns an error about a body that belongs to another URL, if it
-// does, in preference to otherwise.
-func disagreementOr(otherwise error, target schema.Key, problems diag.List) error {
-	for _, p := range problems {
-		if _, known := schema.KindByName(p.Object.Kind); known {
-			if err := agree(target, p.Object); err != nil {
-				return err
-			}
-		}
-	}
-	return otherwise
-}
-
-// agree checks that body and URL name the same object. It skips a field that either
-// of them leaves out.
-func agree(target schema.Key, body diag.Ref) error {
-	for _, c := range []struct{ what, url, body string }{
-		{"kind", target.Kind, body.Kind},
-		{"metadata.namespace", target.Namespace, body.Namespace},
-		{"metadata.name", target.Name, body.Name},
-	} {
-		if c.url != "" && c.body != "" && c.url != c.body {
-			return wire.BadRequest("the URL and the body disagree on %s: the URL says %q, the body says %q", c.what, c.url, c.body)
-		}
-	}
-	return nil
 }
 
 // readStrictly decodes a JSON text. Unlike encoding/json, it refuses a field that is given

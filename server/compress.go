@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // compressFrom is the length, in bytes, from which an answer is worth compressing.
@@ -16,12 +18,12 @@ const compressFrom = 128 << 10
 
 // compressed answers a GET in gzip if the client accepts that and the answer is
 // large. Do not use it for watches, whose events must not wait in a buffer.
-func (s *Server) compressed(h handler) handler {
+func (p *pacer) compressed(h wire.Handler) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !isRead(r) {
 			return h(w, r) // A write that is done must not be answered with 429.
 		}
-		answer := &answerWriter{&timedWriter{ResponseWriter: w}, s.pacer, r.Context()}
+		answer := &answerWriter{&timedWriter{ResponseWriter: w}, p, r.Context()}
 		w = answer
 		w.Header().Add("Vary", "Accept-Encoding")
 		if r.Method == http.MethodHead || !takesGzip(r) {
@@ -119,8 +121,10 @@ func (c *compressor) asGzip() {
 	}
 }
 
-// packed returns the writer for an answer that is already in gzip.
-func (c *compressor) packed() http.ResponseWriter {
+// packed returns the writer for an answer that is already in gzip, of a writer that
+// takesPacked.
+func packed(w http.ResponseWriter) http.ResponseWriter {
+	c := w.(*compressor)
 	c.asGzip()
 	c.sent = true
 	return c.ResponseWriter

@@ -39,7 +39,7 @@ func (k *resource) deleteCollection(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	k.warnOfUnreadable(w, selected.narrow(k.scope(r)))
+	warnOfUnreadable(w, k.opts.Reads, selected.narrow(k.scope(r)))
 	return k.writeList(w, r, f, deleted)
 }
 

@@ -25,7 +25,7 @@ func (k *resource) beginDelete(r *http.Request, allowed []string) (wire.Format, 
 		err = checkPropagation(queryOf(r), opts)
 	}
 	if len(opts.DryRun) > 0 {
-		writes = k.newDryRunStore()
+		writes = newDryRunStore(k.opts.Store, k.opts.MaxTransaction)
 	}
 	return f, writes, opts, err
 }
@@ -36,7 +36,7 @@ func readDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 	if r.ContentLength == 0 {
 		return opts, nil
 	}
-	body, _, err := readBody(r, objectTypes...)
+	body, _, err := readBody(r, wire.ObjectTypes...)
 	if err != nil || len(body) == 0 {
 		return opts, err
 	}

@@ -18,11 +18,11 @@ type dryRunStore struct {
 	ops int // at most in a transaction
 }
 
-func (s *Server) newDryRunStore() store.Interface { return store.Strict(s.newDryRun()) }
-
-func (s *Server) newDryRun() dryRunStore {
-	return dryRunStore{s.opts.Store, s.opts.Store, s.opts.MaxTransaction}
+func newDryRunStore(of store.Interface, ops int) store.Interface {
+	return store.Strict(newDryRun(of, ops))
 }
+
+func newDryRun(of store.Interface, ops int) dryRunStore { return dryRunStore{of, of, ops} }
 
 func (s dryRunStore) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
 	return s.evaluate(ctx, store.Op{Verb: store.OpCreate, Object: obj})

@@ -10,12 +10,8 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/internal/terminal"
-	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -44,22 +40,6 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// harmless returns a Status whose texts cannot steer the terminal of a client that prints
-// them. Its causes and message repeat what a request said.
-func harmless(status *metav1.Status) *metav1.Status {
-	safe := status.DeepCopy()
-	safe.Message = terminal.Escape(safe.Message)
-	if safe.Details == nil {
-		return safe
-	}
-	safe.Details.Name = terminal.Line(safe.Details.Name)
-	for i := range safe.Details.Causes {
-		cause := &safe.Details.Causes[i]
-		cause.Field, cause.Message = terminal.Line(cause.Field), terminal.Escape(cause.Message)
-	}
-	return safe
-}
-
 // statusClientGone is the code in logs and metrics for a failure that follows from
 // the client's hanging up. The client never sees it. nginx introduced the number.
 const statusClientGone = 499
@@ -80,39 +60,6 @@ func (s *Server) logFailure(r *http.Request, status *metav1.Status, err error) {
 		slog.String("id", requestID(r)))
 }
 
-// statusOf returns the Status of any failure. Failures of the request are
-// apierrors.StatusErrors already. Any other failure is the store's, even if its
-// cause is a StatusError.
-func statusOf(err error) *metav1.Status {
-	status := store.ToStatus(err)
-	var known apierrors.APIStatus
-	var own *store.Error
-	if !errors.As(err, &own) && errors.As(err, &known) {
-		st := known.Status()
-		status = &st
-	}
-	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	return harmless(status)
-}
-
-// refused returns the failure for an object with problems: 400 if its text could
-// not be read at all, otherwise 422 with a cause for each field.
-func refused(problems diag.List) error {
-	errs := problems.Errors()
-	failure := &store.Error{Kind: store.ErrInvalid, Problems: errs}
-	for _, p := range errs {
-		if p.Reason == diag.Malformed {
-			status := store.ToStatus(failure)
-			status.Code, status.Reason = http.StatusBadRequest, metav1.StatusReasonBadRequest
-			return &apierrors.StatusError{ErrStatus: *status}
-		}
-		if (p.Object != diag.Ref{}) {
-			failure.Key = schema.Key(p.Object)
-		}
-	}
-	return failure
-}
-
 func (s *Server) noSuchPath(w http.ResponseWriter, r *http.Request) {
 	s.fail(w, r, wire.Failure(http.StatusNotFound, metav1.StatusReasonNotFound,
 		"there is no path %s here: / lists the paths, /apis and /apis/{group}/{version} the kinds of objects", r.URL.Path))
@@ -120,15 +67,6 @@ func (s *Server) noSuchPath(w http.ResponseWriter, r *http.Request) {
 
 // methods are the methods of the server, in the order of an Allow header.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
-
-// statusIsComputed refuses a write of an object's status. A write of the whole
-// object ignores the status in it.
-func statusIsComputed(w http.ResponseWriter, r *http.Request) error {
-	const allow = "GET, HEAD"
-	w.Header().Set("Allow", allow)
-	return wire.Failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
-		"%s is not possible on %s, only %s: the status is computed from what the proxies acknowledge, and stored nowhere", r.Method, r.URL.Path, allow)
-}
 
 func (s *Server) noSuchMethod(w http.ResponseWriter, r *http.Request) {
 	var allowed []string

@@ -18,7 +18,7 @@ import (
 // eventEncoder writes the frames of a watch: {"type":…,"object":…}, one per line.
 // The object is its stored bytes, or a table with one row.
 type eventEncoder struct {
-	k       *resource
+	k       *shown
 	format  wire.Format
 	include metav1.IncludeObjectPolicy
 	begun   bool // whether the columns of the table were sent

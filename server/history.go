@@ -102,7 +102,7 @@ func (k *resource) history(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer done()
-	defer k.largeReads.unread.addPaced(w)()
+	defer k.largeReads.sending(w)()
 	return writeText(w, http.StatusOK, f, body)
 }
 
@@ -110,7 +110,7 @@ func (k *resource) versions(ctx context.Context, key schema.Key, atHand bool) ([
 	if atHand {
 		return store.HistoryAtHand(ctx, k.opts.Store, key)
 	}
-	if err := k.checkStore(); err != nil {
+	if err := store.CheckAnswers(k.opts.Reads); err != nil {
 		return nil, err
 	}
 	return k.opts.Store.History(ctx, key)
@@ -155,7 +155,7 @@ func (k *resource) atRevision(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer done()
-	defer k.largeReads.unread.addPaced(w)()
+	defer k.largeReads.sending(w)()
 	return writeText(w, http.StatusOK, f, k.json(obj))
 }
 
@@ -199,7 +199,7 @@ func differenceOf(d store.Difference) difference {
 }
 
 // changes answers with the changes in a scope since a revision.
-func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
+func (a *api) changes(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := wire.CheckParams(q, changesParams); err != nil {
 		return err
@@ -222,15 +222,15 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	}
 	var body []byte
 	name := fmt.Sprintf("changes %v %s %s", kindOf(scope), scope.Namespace, scope.Name)
-	done, err := s.largeReads.read(r.Context(), name, func(ctx context.Context) (int, error) {
-		body, err = s.changesText(ctx, scope, opts)
+	done, err := a.largeReads.read(r.Context(), name, func(ctx context.Context) (int, error) {
+		body, err = a.changesText(ctx, scope, opts)
 		return len(body), err
 	})
 	if err != nil {
 		return err
 	}
 	defer done()
-	defer s.largeReads.unread.addPaced(w)()
+	defer a.largeReads.sending(w)()
 	return writeText(w, http.StatusOK, f, body)
 }
 
@@ -243,8 +243,8 @@ func kindOf(scope store.Scope) string {
 }
 
 // changesText returns the answer with changes, as JSON.
-func (s *Server) changesText(ctx context.Context, scope store.Scope, opts store.ChangesOptions) ([]byte, error) {
-	found, next, err := s.changesSince(ctx, scope, opts)
+func (a *api) changesText(ctx context.Context, scope store.Scope, opts store.ChangesOptions) ([]byte, error) {
+	found, next, err := a.changesSince(ctx, scope, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +276,7 @@ func changesPageOf(q url.Values, opts *store.ChangesOptions) error {
 // changesSince returns a page of changes and the token of the next page. Without a
 // limit it returns all changes, and an error if they exceed one page. The first
 // page has the unreadable values that were already stored at the revision.
-func (s *Server) changesSince(ctx context.Context, scope store.Scope, opts store.ChangesOptions) (found []store.Difference, next string, err error) {
+func (a *api) changesSince(ctx context.Context, scope store.Scope, opts store.ChangesOptions) (found []store.Difference, next string, err error) {
 	all := opts.Limit == 0
 	if all && opts.After != (schema.Key{}) {
 		return nil, "", wire.BadRequest("query parameter continue: needs a limit")
@@ -284,7 +284,7 @@ func (s *Server) changesSince(ctx context.Context, scope store.Scope, opts store
 	if all {
 		opts.Limit = store.MaxTxnOps
 	}
-	found, more, err := s.opts.Store.ChangesPage(ctx, scope, opts)
+	found, more, err := a.opts.Store.ChangesPage(ctx, scope, opts)
 	if all && more {
 		return nil, "", &store.Error{Kind: store.ErrTooLarge, Detail: fmt.Sprintf(
 			"more than %d objects, or %d bytes of them, have changed since revision %d: ask for pages with limit, or for one kind", store.MaxTxnOps, store.MaxChangesPage, opts.Since)}
@@ -296,7 +296,7 @@ func (s *Server) changesSince(ctx context.Context, scope store.Scope, opts store
 		next = store.Continue{Revision: opts.Since, After: found[len(found)-1].Key}.Token()
 	}
 	if opts.After == (schema.Key{}) {
-		lost, err := s.lostSince(ctx, scope, opts.Since)
+		lost, err := a.lostSince(ctx, scope, opts.Since)
 		if err != nil {
 			return nil, "", err
 		}
@@ -310,13 +310,13 @@ func (s *Server) changesSince(ctx context.Context, scope store.Scope, opts store
 
 // lostSince returns the values of a scope that cannot be read and that were already
 // stored at revision since.
-func (s *Server) lostSince(ctx context.Context, scope store.Scope, since int64) (out []store.Difference, err error) {
-	for _, u := range store.UnreadableIn(s.opts.Reads, scope) {
+func (a *api) lostSince(ctx context.Context, scope store.Scope, since int64) (out []store.Difference, err error) {
+	for _, u := range store.UnreadableIn(a.opts.Reads, scope) {
 		if u.Key == (schema.Key{}) || u.Revision > since {
 			continue
 		}
 		// It may have been repaired in the meantime.
-		_, err := s.opts.Reads.Get(ctx, u.Key, store.ReadOptions{})
+		_, err := a.opts.Reads.Get(ctx, u.Key, store.ReadOptions{})
 		if errors.Is(err, store.ErrUnreadable) {
 			out = append(out, store.Difference{Key: u.Key, Unreadable: &u, Lost: true, Revision: u.Revision})
 			continue
@@ -355,4 +355,18 @@ func scopeOf(kindName, namespace, name *string) (store.Scope, error) {
 		return scope, wire.BadRequest("name: needs a kind and a namespace too")
 	}
 	return scope, nil
+}
+
+// measuredHistory counts the bytes of the versions read.
+type measuredHistory struct {
+	store.Historian
+	size int
+}
+
+func (m *measuredHistory) History(ctx context.Context, key schema.Key) ([]store.Version, error) {
+	versions, err := m.Historian.History(ctx, key)
+	for _, v := range versions {
+		m.size += len(jsonOf(v.Object))
+	}
+	return versions, err
 }

@@ -22,23 +22,6 @@ type match struct {
 	revision string // "" means any
 }
 
-// checkConditions refuses conditions that the request would ignore.
-func checkConditions(r *http.Request) error {
-	if isRead(r) {
-		return nil
-	}
-	match, noneMatch, one := r.Header["If-Match"], r.Header["If-None-Match"], wire.PathParam(r, "name") != ""
-	switch {
-	case match != nil && !one:
-		return wire.BadRequest("If-Match: is for writes to one object")
-	case noneMatch != nil && !(one && r.Method == http.MethodPut && strings.TrimSpace(strings.Join(noneMatch, ",")) == "*"):
-		return wire.BadRequest("If-None-Match: is for reads, and as * for the PUT of one object that is to be new")
-	case noneMatch != nil && match != nil:
-		return wire.BadRequest("If-Match and If-None-Match: an object cannot be there and be new")
-	}
-	return nil
-}
-
 // onlyNew reports whether a PUT must create its object and not replace one.
 func onlyNew(r *http.Request) bool { return r.Header["If-None-Match"] != nil }
 

@@ -3,9 +3,7 @@ package server
 import (
 	"net/url"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/pilot-api/pilot-api/server/wire"
 )
@@ -36,17 +34,4 @@ func (a *watchRequest) readInitialEvents(q url.Values, f wire.Format) error {
 		a.changes = true
 	}
 	return nil
-}
-
-// noInitialEvents refuses parameters that only a watch may have.
-func noInitialEvents(q url.Values) error {
-	if q.Get("sendInitialEvents") != "" {
-		return badListOption("sendInitialEvents", "goes with watch=true only")
-	}
-	return nil
-}
-
-func badListOption(param, detail string) error {
-	return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "",
-		field.ErrorList{field.Forbidden(field.NewPath(param), detail)})
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/pilot-api/pilot-api/server/status"
 )
 
 // Bounds of keptLists.
@@ -272,4 +274,12 @@ func (b *bounded) exact() []byte {
 		return b.Bytes()
 	}
 	return bytes.Clone(b.Bytes())
+}
+
+// stateOf returns the state that a list of a revision shows.
+func stateOf(t *status.Table, revision string) listState {
+	if t == nil {
+		return listState{revision: revision}
+	}
+	return listState{revision: revision, board: t.Version(), published: t.Revision()}
 }

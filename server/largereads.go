@@ -13,7 +13,6 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/admission"
 	"github.com/pilot-api/pilot-api/server/wire"
-	"github.com/pilot-api/pilot-api/store"
 )
 
 // Bounds of largeReads.
@@ -50,7 +49,7 @@ func newLargeReads(turns *admission.Long) *largeReads {
 
 // read calls read, possibly twice. read returns the length of the answer in bytes.
 // The caller must call done once, when the answer is written. An answer that finds
-// no room or no turn within longPatience is refused.
+// no room or no turn within admission.Patience is refused.
 func (l *largeReads) read(ctx context.Context, name string, read func(context.Context) (size int, err error)) (done func(), err error) {
 	if !l.has(name) {
 		size, err := l.readUnknown(ctx, read)
@@ -63,7 +62,7 @@ func (l *largeReads) read(ctx context.Context, name string, read func(context.Co
 }
 
 func (l *largeReads) readUnknown(ctx context.Context, read func(context.Context) (int, error)) (size int, err error) {
-	within, cancel := context.WithTimeout(ctx, longPatience)
+	within, cancel := context.WithTimeout(ctx, admission.Patience)
 	defer cancel()
 	share, err := l.unknown.Enter(within, readWeight)
 	if err != nil {
@@ -78,7 +77,7 @@ func (l *largeReads) readUnknown(ctx context.Context, read func(context.Context)
 }
 
 func (l *largeReads) readLarge(ctx context.Context, read func(context.Context) (int, error)) (done func(), err error) {
-	within, cancel := context.WithTimeout(ctx, longPatience)
+	within, cancel := context.WithTimeout(ctx, admission.Patience)
 	defer cancel()
 	stop := l.unread.whileWaiting()
 	share, err := l.large.Enter(within, readWeight)
@@ -102,13 +101,13 @@ func (l *largeReads) readLarge(ctx context.Context, read func(context.Context) (
 }
 
 // writeMeasured answers with a value whose length is known only once it is encoded.
-func (s *Server) writeMeasured(w http.ResponseWriter, r *http.Request, name string, value func() (any, error)) error {
+func (l *largeReads) writeMeasured(w http.ResponseWriter, r *http.Request, name string, value func() (any, error)) error {
 	f, err := wire.Negotiate(r, wire.JSON, wire.YAML)
 	if err != nil {
 		return err
 	}
 	var body []byte
-	done, err := s.largeReads.read(r.Context(), name, func(context.Context) (int, error) {
+	done, err := l.read(r.Context(), name, func(context.Context) (int, error) {
 		v, err := value()
 		if err != nil {
 			return 0, err
@@ -120,7 +119,7 @@ func (s *Server) writeMeasured(w http.ResponseWriter, r *http.Request, name stri
 		return err
 	}
 	defer done()
-	defer s.largeReads.unread.addPaced(w)()
+	defer l.sending(w)()
 	return writeText(w, http.StatusOK, f, body)
 }
 
@@ -149,16 +148,7 @@ func (l *largeReads) note(name string) {
 	l.known[name] = struct{}{}
 }
 
-// measuredHistory counts the bytes of the versions read.
-type measuredHistory struct {
-	store.Historian
-	size int
-}
-
-func (m *measuredHistory) History(ctx context.Context, key schema.Key) ([]store.Version, error) {
-	versions, err := m.Historian.History(ctx, key)
-	for _, v := range versions {
-		m.size += len(jsonOf(v.Object))
-	}
-	return versions, err
-}
+// sending notes an answer that is sent while it has a part of the memory for large ones. The
+// handler must call sent before it returns. A client that leaves its answer unread is cut
+// off if others wait for that memory.
+func (l *largeReads) sending(w http.ResponseWriter) (sent func()) { return l.unread.addPaced(w) }

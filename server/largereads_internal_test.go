@@ -75,7 +75,7 @@ func TestLargeReadsAreBounded(t *testing.T) {
 func TestMeasuredAnswersWaitTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := admission.NewLongReads(2)
-		s := &Server{largeReads: newLargeReads(long)}
+		reads := newLargeReads(long)
 		leave, err := long.Enter(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +83,7 @@ func TestMeasuredAnswersWaitTheirTurn(t *testing.T) {
 		defer leave()
 		ask := func(size int) error {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-			return s.writeMeasured(httptest.NewRecorder(), r, "proxies", func() (any, error) { return strings.Repeat("x", size), nil })
+			return reads.writeMeasured(httptest.NewRecorder(), r, "proxies", func() (any, error) { return strings.Repeat("x", size), nil })
 		}
 		if err := ask(1000); err != nil {
 			t.Errorf("a small one: %v", err)

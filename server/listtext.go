@@ -76,7 +76,7 @@ func (k *resource) answerAgain(w http.ResponseWriter, r *http.Request) (answered
 	if err != nil {
 		return false, err
 	}
-	kept, done := k.kept.still(name, stateOf(k.board(), strconv.FormatInt(newest, 10)))
+	kept, done := k.kept.still(name, stateOf(k.recent(), strconv.FormatInt(newest, 10)))
 	defer done()
 	if kept == nil {
 		return false, nil
@@ -92,7 +92,7 @@ func (k *resource) writeListJSON(w http.ResponseWriter, r *http.Request, meta me
 	if err != nil {
 		return err
 	}
-	board := k.board()
+	board := k.recent()
 	compose := func() *listText { return newListText(head, k.version, meta, items, board) }
 	// Only one client asks for a page after the first.
 	if isRead(r) && len(items) >= keptListFrom && !queryOf(r).Has("continue") {
@@ -125,7 +125,7 @@ func writeKept(w http.ResponseWriter, r *http.Request, kept *keptList, gzip bool
 	h.Set("Content-Type", wire.JSON.ContentType())
 	h.Set("Content-Length", strconv.Itoa(len(kept.text)))
 	if gzip {
-		w = w.(*compressor).packed()
+		w = packed(w)
 	}
 	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(kept.text)

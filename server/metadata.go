@@ -30,7 +30,7 @@ func writeMetadataList(w http.ResponseWriter, r *http.Request, meta metav1.ListM
 		if err := writeItems(r.Context(), out, objs, func(o *schema.Object) any { return metadataOf(o.Meta) }); err != nil {
 			return err
 		}
-		_, _ = out.WriteString(listTail)
+		_, _ = out.WriteString("]}")
 		return nil
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -17,18 +18,11 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/pilot-api/pilot-api/server/wire"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // requestIDHeader carries the id that ties an answer to a log line.
 const requestIDHeader = "X-Request-Id"
-
-// requestNotes holds what the server records about a request.
-type requestNotes struct {
-	id    string
-	query url.Values // parsed once by checkURL
-}
-
-type requestNotesKey struct{}
 
 // identify gives every request an id. It keeps the client's id if that has at most
 // 64 visible characters.
@@ -39,7 +33,7 @@ func (s *Server) identify(next http.Handler) http.Handler {
 			id = s.ids.next()
 		}
 		w.Header().Set(requestIDHeader, id)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestNotesKey{}, &requestNotes{id: id})))
+		next.ServeHTTP(w, withID(r, id))
 	})
 }
 
@@ -56,17 +50,6 @@ func (n *requestIDs) next() string {
 }
 
 func invisible(c rune) bool { return c <= ' ' || c > '~' }
-
-// notesOf returns the notes of a request that went through identify.
-func notesOf(r *http.Request) *requestNotes {
-	return r.Context().Value(requestNotesKey{}).(*requestNotes)
-}
-
-func requestID(r *http.Request) string { return notesOf(r).id }
-
-// queryOf returns the query of a request that went through checkURL. Do not change
-// it.
-func queryOf(r *http.Request) url.Values { return notesOf(r).query }
 
 // observe logs and counts a request when it has ended.
 func (s *Server) observe(next http.Handler) http.Handler {
@@ -86,9 +69,6 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		next.ServeHTTP(ww, r)
 	})
 }
-
-// mostLogged bounds each text of a request in a line of the log, in bytes.
-const mostLogged = 1 << 10
 
 func (s *Server) logRequest(r *http.Request, code, bytes int, took time.Duration) {
 	level := logLevel(r, code)
@@ -155,19 +135,8 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 	})
 }
 
-// answered reports whether the head of the answer was sent.
-func answered(w http.ResponseWriter) bool {
-	ww, ok := w.(middleware.WrapResponseWriter)
-	return ok && ww.Status() != 0
-}
-
-func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
-
-// handler is an HTTP handler that returns its failure to the caller.
-type handler func(http.ResponseWriter, *http.Request) error
-
 // handle answers with a Status if h fails.
-func (s *Server) handle(h handler) http.HandlerFunc {
+func (s *Server) handle(h wire.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
 			s.fail(w, r, err)
@@ -177,7 +146,7 @@ func (s *Server) handle(h handler) http.HandlerFunc {
 
 // bounded is handle for all requests except watches. It sets a deadline, which is
 // the server's or a shorter one from ?timeout=, and compresses large answers.
-func (s *Server) bounded(h handler) http.HandlerFunc {
+func (s *Server) bounded(h wire.Handler) http.HandlerFunc {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		timeout, err := wire.DurationParam(queryOf(r), "timeout", s.opts.RequestTimeout)
 		if err != nil {
@@ -186,6 +155,62 @@ func (s *Server) bounded(h handler) http.HandlerFunc {
 		ctx, cancel := context.WithTimeout(r.Context(), min(timeout, s.opts.RequestTimeout))
 		defer cancel()
 		s.warnOfOutage(w, r)
-		return s.compressed(h)(w, r.WithContext(ctx))
+		return s.pacer.compressed(h)(w, r.WithContext(ctx))
 	})
+}
+
+// checkURL refuses what would otherwise be ignored: a query that cannot be read, an
+// empty name in the path, and a condition on a request that is not for one object.
+func (s *Server) checkURL(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(chi.RouteContext(r.Context()).URLParams.Values, "") {
+			s.noSuchPath(w, r)
+			return
+		}
+		if err := checkConditions(r); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			s.fail(w, r, wire.BadRequest("query %q: %v", r.URL.RawQuery, err))
+			return
+		}
+		setQuery(r, query)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// checkConditions refuses conditions that the request would ignore.
+func checkConditions(r *http.Request) error {
+	if isRead(r) {
+		return nil
+	}
+	match, noneMatch, one := r.Header["If-Match"], r.Header["If-None-Match"], wire.PathParam(r, "name") != ""
+	switch {
+	case match != nil && !one:
+		return wire.BadRequest("If-Match: is for writes to one object")
+	case noneMatch != nil && !(one && r.Method == http.MethodPut && strings.TrimSpace(strings.Join(noneMatch, ",")) == "*"):
+		return wire.BadRequest("If-None-Match: is for reads, and as * for the PUT of one object that is to be new")
+	case noneMatch != nil && match != nil:
+		return wire.BadRequest("If-Match and If-None-Match: an object cannot be there and be new")
+	}
+	return nil
+}
+
+// warnOfOutage warns that an answer with whatever state is at hand has the last known
+// one.
+func (s *Server) warnOfOutage(w http.ResponseWriter, r *http.Request) {
+	if !isRead(r) || queryOf(r).Get("resourceVersion") != "0" {
+		return
+	}
+	if o, out := store.OutageOf(s.opts.Reads); out {
+		addWarning(w, o.Warning())
+	}
+}
+
+// answered reports whether the head of the answer was sent.
+func answered(w http.ResponseWriter) bool {
+	ww, ok := w.(middleware.WrapResponseWriter)
+	return ok && ww.Status() != 0
 }

@@ -90,18 +90,18 @@ func stepsOf(ops []store.Op) []step {
 }
 
 // readOperation converts an operation to a step.
-func (s *Server) readOperation(ctx context.Context, index int, o operation, into *step) error {
+func (h *actionHandler) readOperation(ctx context.Context, index int, o operation, into *step) error {
 	switch {
 	case o.owns():
-		return s.applyFields(ctx, index, o, into)
+		return h.applyFields(ctx, index, o, into)
 	case o.FieldManager != nil || o.Force:
 		return wire.BadRequest("fieldManager and force are for apply")
 	}
 	switch o.Verb {
 	case "create", "update", "apply":
-		return s.readWhole(ctx, o, into)
+		return h.readWhole(ctx, o, into)
 	case "patch":
-		return s.readPatch(ctx, index, o, into)
+		return h.readPatch(ctx, index, o, into)
 	case "delete":
 		return o.readTarget(store.OpDelete, o.Object == nil && o.Patch == nil && o.PatchType == "", "target, and perhaps preconditions", into)
 	}
@@ -112,11 +112,11 @@ func (s *Server) readOperation(ctx context.Context, index int, o operation, into
 func (o operation) owns() bool { return o.Verb == "apply" && (o.FieldManager != nil || o.Force) }
 
 // applyFields reads a server-side apply.
-func (s *Server) applyFields(ctx context.Context, index int, o operation, into *step) error {
+func (h *actionHandler) applyFields(ctx context.Context, index int, o operation, into *step) error {
 	if err := o.wantsObject(); err != nil {
 		return err
 	}
-	a, err := s.application(ctx, o.Object, schema.Key{Namespace: schema.DefaultNamespace}, *cmp.Or(o.FieldManager, new(string)), o.Force)
+	a, err := h.objects.application(ctx, o.Object, schema.Key{Namespace: schema.DefaultNamespace}, *cmp.Or(o.FieldManager, new(string)), o.Force)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (s *Server) applyFields(ctx context.Context, index int, o operation, into *
 		return errNameless
 	}
 	into.version = a.part.Version
-	into.Op = store.Op{Verb: store.OpApply, Key: key, Change: s.inOperation(ctx, index, key, func(current *schema.Object) (*schema.Object, error) {
+	into.Op = store.Op{Verb: store.OpApply, Key: key, Change: h.inOperation(ctx, index, key, func(current *schema.Object) (*schema.Object, error) {
 		next, err := a.change(current)
 		if err == nil {
 			into.warnings = a.warnings
@@ -137,8 +137,8 @@ func (s *Server) applyFields(ctx context.Context, index int, o operation, into *
 
 // inOperation returns change with errors that name its operation. It changes nothing
 // after ctx has ended.
-func (s *Server) inOperation(ctx context.Context, index int, key schema.Key, change store.Change) store.Change {
-	change = s.counted(change)
+func (h *actionHandler) inOperation(ctx context.Context, index int, key schema.Key, change store.Change) store.Change {
+	change = h.bodies.counted(change)
 	return func(current *schema.Object) (*schema.Object, error) {
 		if err := store.Overdue(ctx); err != nil {
 			return nil, err
@@ -182,13 +182,13 @@ func (o operation) wantsObject() error {
 
 // readWhole reads an operation with a whole object, which it decodes as strictly as a
 // request of its own.
-func (s *Server) readWhole(ctx context.Context, o operation, into *step) error {
+func (h *actionHandler) readWhole(ctx context.Context, o operation, into *step) error {
 	if err := o.wantsObject(); err != nil {
 		return err
 	}
 	obj, problems := schema.Decode(o.Object, schema.Options{Namespace: schema.DefaultNamespace})
 	if obj == nil && o.Verb != string(store.OpCreate) && len(problems) > 0 {
-		obj, problems = s.decodeNext(ctx, o.Object, schema.Key(problems[0].Object), problems)
+		obj, problems = h.bodies.decodeNext(ctx, o.Object, schema.Key(problems[0].Object), problems)
 	}
 	switch {
 	case obj == nil:
@@ -200,7 +200,7 @@ func (s *Server) readWhole(ctx context.Context, o operation, into *step) error {
 	return nil
 }
 
-func (s *Server) readPatch(ctx context.Context, index int, o operation, into *step) error {
+func (h *actionHandler) readPatch(ctx context.Context, index int, o operation, into *step) error {
 	if err := o.readTarget(store.OpUpdate, o.Patch != nil && o.Object == nil, "target, patchType and patch, and perhaps preconditions", into); err != nil {
 		return err
 	}
@@ -208,6 +208,6 @@ func (s *Server) readPatch(ctx context.Context, index int, o operation, into *st
 	if err != nil {
 		return err
 	}
-	into.Change = s.inOperation(ctx, index, into.Key, patcher.of(into.version, &into.warnings))
+	into.Change = h.inOperation(ctx, index, into.Key, patcher.of(into.version, &into.warnings))
 	return nil
 }

@@ -59,7 +59,7 @@ func (p *pacer) seat(a *answerWriter) (leave func(), ok bool) {
 
 // turnOfList waits for the turn to compress a list for many clients.
 func (p *pacer) turnOfList() (leave func(), err error) {
-	within, cancel := context.WithTimeout(context.Background(), longPatience)
+	within, cancel := context.WithTimeout(context.Background(), admission.Patience)
 	defer cancel()
 	stand, ok := p.seat(nil)
 	if !ok {
@@ -115,7 +115,7 @@ func (a *answerWriter) paced(w http.ResponseWriter, encode func(http.ResponseWri
 		return errManyReads(a.ctx, admission.ErrCrowded)
 	}
 	defer stand()
-	within, cancel := context.WithTimeout(a.ctx, longPatience)
+	within, cancel := context.WithTimeout(a.ctx, admission.Patience)
 	defer cancel()
 	leave, err := a.turns.Enter(within)
 	if err != nil {

@@ -30,10 +30,10 @@ func (u idle) Write(p []byte) (int, error) {
 func TestEncodingLeavesAProcessor(t *testing.T) {
 	for _, accept := range []string{"", "gzip"} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &Server{pacer: newPacer(admission.NewLongReads(2))}
+			pacer := newPacer(admission.NewLongReads(2))
 			var encoding, most, refused atomic.Int64
 			piece := make([]byte, 100<<10)
-			answer := s.compressed(func(w http.ResponseWriter, _ *http.Request) error {
+			answer := pacer.compressed(func(w http.ResponseWriter, _ *http.Request) error {
 				return answerBy(w, http.StatusOK, wire.YAML, largeAnswer, func(out *bufio.Writer) error {
 					for range 5 {
 						now := encoding.Add(1)

@@ -50,7 +50,7 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := k.awaitLarge(r.Context(), k.target(r), len(body)); err != nil {
+	if err := k.bodies.awaitLarge(r.Context(), k.target(r), len(body)); err != nil {
 		return err
 	}
 	switch {
@@ -70,7 +70,7 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var warnings diag.List
-	stored, err := writes.UpdateFunc(r.Context(), k.target(r), k.counted(m.before(change.of(k.version, &warnings))))
+	stored, err := writes.UpdateFunc(r.Context(), k.target(r), k.bodies.counted(m.before(change.of(k.version, &warnings))))
 	if err != nil {
 		return err
 	}

@@ -10,17 +10,18 @@ import (
 
 	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/server/wire"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // isLocal reads the parameter by which a replica asks another for its own state
 // only.
-func (s *Server) isLocal(r *http.Request, q url.Values) (bool, error) {
+func (h *inspector) isLocal(r *http.Request, q url.Values) (bool, error) {
 	local, err := wire.BoolParam(q, "local")
-	if err != nil || s.opts.Peers == nil {
+	if err != nil || h.opts.Peers == nil {
 		return local, err
 	}
-	if meant := r.Header.Get(replica.Header); meant != "" && meant != s.opts.Peers.Self() {
-		return false, wire.BadRequest("%s: this is replica %s, and not %s", replica.Header, s.opts.Peers.Self(), meant)
+	if meant := r.Header.Get(replica.Header); meant != "" && meant != h.opts.Peers.Self() {
+		return false, wire.BadRequest("%s: this is replica %s, and not %s", replica.Header, h.opts.Peers.Self(), meant)
 	}
 	return local, nil
 }
@@ -28,16 +29,16 @@ func (s *Server) isLocal(r *http.Request, q url.Values) (bool, error) {
 // askOthers asks all other replicas at once. It returns a text for each that does
 // not answer and for what is missing without it, and adds these texts as Warning
 // headers.
-func (s *Server) askOthers(ctx context.Context, w http.ResponseWriter, what string, ask func(replica.Replica) error) (missing []string) {
-	if s.opts.Peers == nil {
+func (h *inspector) askOthers(ctx context.Context, w http.ResponseWriter, what string, ask func(replica.Replica) error) (missing []string) {
+	if h.opts.Peers == nil {
 		return nil
 	}
-	others, err := s.others(ctx)
+	others, err := h.others(ctx)
 	if err != nil {
-		s.opts.Log.Warn("the other replicas are not known", "error", err)
+		h.opts.Log.Warn("the other replicas are not known", "error", err)
 		missing = append(missing, "the other replicas are not known at present, their "+what+" are missing here")
 	}
-	if since, is := s.opts.Peers.CutOff(); is {
+	if since, is := h.opts.Peers.CutOff(); is {
 		missing = append(missing, "this replica is cut off from the store since "+since.Format(time.TimeOnly))
 	}
 	var mu sync.Mutex
@@ -49,7 +50,7 @@ func (s *Server) askOthers(ctx context.Context, w http.ResponseWriter, what stri
 			defer mu.Unlock()
 			switch {
 			case err != nil:
-				s.opts.Log.Warn("a replica does not tell its "+what, "replica", other.Name, "url", other.URL, "error", err)
+				h.opts.Log.Warn("a replica does not tell its "+what, "replica", other.Name, "url", other.URL, "error", err)
 				missing = append(missing, other.Silence()+", its "+what+" are missing here")
 			case !other.Missing.IsZero():
 				addWarning(w, "replica "+other.Name+" is cut off from the store since "+other.Missing.Format(time.TimeOnly)+", its proxies keep what they have")
@@ -68,11 +69,11 @@ func (s *Server) askOthers(ctx context.Context, w http.ResponseWriter, what stri
 // store, which has it, does not answer.
 const registerPatience = 500 * time.Millisecond
 
-func (s *Server) others(ctx context.Context) ([]replica.Replica, error) {
-	if _, out := s.outage(); out {
+func (h *inspector) others(ctx context.Context) ([]replica.Replica, error) {
+	if _, out := store.OutageOf(h.opts.Reads); out {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, registerPatience)
 		defer cancel()
 	}
-	return s.opts.Peers.Others(ctx)
+	return h.opts.Peers.Others(ctx)
 }

@@ -42,7 +42,7 @@ type previewed struct {
 // the body replaced the stored ones, and those of without were deleted. It covers the proxies connected to any
 // replica, or with local=true to this one. With api=v1 the problems include what
 // Envoys of that API would lose. It stores nothing.
-func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
+func (h *inspector) preview(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := wire.CheckParams(q, previewParams); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err := schema.CheckNamespace(namespace); err != nil {
 		return wire.BadRequest("namespace: %v", err)
 	}
-	local, err := s.isLocal(r, q)
+	local, err := h.isLocal(r, q)
 	if err != nil {
 		return err
 	}
@@ -66,14 +66,14 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, media, err := readBody(r, objectTypes...)
+	body, media, err := readBody(r, wire.ObjectTypes...)
 	if err != nil {
 		return err
 	}
 	if media == wire.JSON.Names()[0] && !json.Valid(body) {
 		return malformedJSON(body)
 	}
-	objects, err := s.wouldStore(r.Context(), body, namespace)
+	objects, err := h.wouldStore(r.Context(), body, namespace)
 	if err != nil {
 		return err
 	}
@@ -82,12 +82,12 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 			return wire.BadRequest("query parameter without: %s is in the body", o.Key())
 		}
 	}
-	if err := s.awaitPublished(r.Context(), newest); err != nil {
+	if err := h.awaitPublished(r.Context(), newest); err != nil {
 		return err
 	}
-	look := s.opts.Discovery.Preview
+	look := h.opts.Discovery.Preview
 	if inV1 {
-		look = s.opts.Discovery.PreviewInV1
+		look = h.opts.Discovery.PreviewInV1
 	}
 	p, err := look(r.Context(), objects, without...)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	}
 	told := previewed{Preview: p}
 	if !local {
-		told.Missing = s.previewOfOthers(w, r, body, media, p)
+		told.Missing = h.previewOfOthers(w, r, body, media, p)
 	}
 	return writeJSON(w, r, told)
 }
@@ -125,11 +125,11 @@ func notCompiled(err error) error {
 
 // previewOfOthers adds the previews of the other replicas and returns the missing
 // ones.
-func (s *Server) previewOfOthers(w http.ResponseWriter, r *http.Request, body []byte, media string, into *discovery.Preview) []string {
+func (h *inspector) previewOfOthers(w http.ResponseWriter, r *http.Request, body []byte, media string, into *discovery.Preview) []string {
 	ctx, cancel := context.WithTimeout(r.Context(), previewTimeout)
 	defer cancel()
 	var mu sync.Mutex
-	return s.askOthers(ctx, w, "proxies", func(of replica.Replica) error {
+	return h.askOthers(ctx, w, "proxies", func(of replica.Replica) error {
 		var found discovery.Preview
 		err := replica.Post(ctx, of, []string{previewPath}, withoutAPI(queryOf(r)), body, media, &found)
 		if err == nil {
@@ -142,12 +142,12 @@ func (s *Server) previewOfOthers(w http.ResponseWriter, r *http.Request, body []
 }
 
 // wouldStore returns the objects of a text as an apply would store them.
-func (s *Server) wouldStore(ctx context.Context, text []byte, namespace string) ([]*schema.Object, error) {
-	objects, err := s.objectsInTurn(ctx, text, namespace)
+func (h *inspector) wouldStore(ctx context.Context, text []byte, namespace string) ([]*schema.Object, error) {
+	objects, err := h.opts.Bodies.objectsInTurn(ctx, text, namespace)
 	if err != nil {
 		return nil, err
 	}
-	writes := s.newDryRunStore()
+	writes := newDryRunStore(h.opts.Store, h.opts.MaxTransaction)
 	seen := map[schema.Key]bool{}
 	for i, o := range objects {
 		if o.Meta.Name == "" {

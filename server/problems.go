@@ -33,7 +33,7 @@ const publishTimeout = 10 * time.Second
 // not older than that. The answer includes what proxies of other replicas refuse,
 // unless local=true. With api=v1 it includes what Envoys of that API would lose,
 // whether or not there are any, for all proxies that this replica knows.
-func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
+func (h *inspector) problems(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := wire.CheckParams(q, problemParams); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	local, err := s.isLocal(r, q)
+	local, err := h.isLocal(r, q)
 	if err != nil {
 		return err
 	}
@@ -50,23 +50,23 @@ func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.awaitPublished(r.Context(), atLeast); err != nil {
+	if err := h.awaitPublished(r.Context(), atLeast); err != nil {
 		return err
 	}
 	var out reported
-	report := s.opts.Discovery.Report()
+	report := h.opts.Discovery.Report()
 	if inV1 {
-		lost, left, err := s.opts.Discovery.LostInV1(r.Context())
+		lost, left, err := h.opts.Discovery.LostInV1(r.Context())
 		if err != nil {
 			return notCompiled(err)
 		}
 		report, out.NotLookedAt = report.With(lost), left
 	}
 	if !local {
-		report = report.With(s.problemsOfOthers(w, r, q))
+		report = report.With(h.problemsOfOthers(w, r, q))
 	}
 	out.Revision, out.Problems = report.Revision, append(diag.List{}, report.Problems...)
-	return s.writeMeasured(w, r, "problems", func() (any, error) { return out, nil })
+	return h.opts.LargeReads.writeMeasured(w, r, "problems", func() (any, error) { return out, nil })
 }
 
 // reported is the JSON form of a Report.
@@ -91,11 +91,11 @@ func asksV1(q url.Values) (bool, error) {
 	}
 }
 
-func (s *Server) problemsOfOthers(w http.ResponseWriter, r *http.Request, q url.Values) (all diag.List) {
+func (h *inspector) problemsOfOthers(w http.ResponseWriter, r *http.Request, q url.Values) (all diag.List) {
 	ctx, cancel := context.WithTimeout(r.Context(), publishTimeout+replica.Timeout)
 	defer cancel()
 	var mu sync.Mutex
-	s.askOthers(ctx, w, "problems", func(of replica.Replica) error {
+	h.askOthers(ctx, w, "problems", func(of replica.Replica) error {
 		var found reported
 		_, err := replica.Ask(ctx, of, []string{problemsPath}, withoutAPI(q), "", &found)
 		mu.Lock()
@@ -116,17 +116,17 @@ func withoutAPI(q url.Values) url.Values {
 
 // awaitPublished waits until the configuration of objects as fresh as atLeast, in
 // the sense of store.ReadOptions, has been compiled.
-func (s *Server) awaitPublished(ctx context.Context, atLeast int64) error {
+func (h *inspector) awaitPublished(ctx context.Context, atLeast int64) error {
 	if atLeast == store.Any {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	// Listing nothing brings the reads of this replica up to the revision.
-	list, err := s.opts.Reads.List(ctx, nothing, store.ListOptions{AtLeast: atLeast})
+	list, err := h.opts.Reads.List(ctx, nothing, store.ListOptions{AtLeast: atLeast})
 	if err == nil {
 		atLeast = cmp.Or(atLeast, list.Revision)
-		err = s.opts.Discovery.Await(ctx, atLeast)
+		err = h.opts.Discovery.Await(ctx, atLeast)
 	}
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -137,7 +137,7 @@ func (s *Server) awaitPublished(ctx context.Context, atLeast int64) error {
 	}
 	return &store.Error{Kind: store.ErrFuture, Detail: fmt.Sprintf(
 		"the configuration of %s has not been compiled in time: that of revision %d is in force; ask with resourceVersion=0 for its problems",
-		wanted, s.opts.Discovery.Revision())}
+		wanted, h.opts.Discovery.Revision())}
 }
 
 // nothing is a scope without objects, because its namespace has an invalid name.

@@ -32,19 +32,19 @@ var proxyParams = params("local", "object", "disconnected")
 // proxies answers with the proxies connected to any replica, or with local=true to
 // this one. With disconnected=true it adds those that were connected and are not now. A Warning header names each replica that does not answer, whose proxies
 // are missing.
-func (s *Server) proxies(w http.ResponseWriter, r *http.Request) error {
-	all, err := s.proxiesAsked(w, r, "")
+func (h *inspector) proxies(w http.ResponseWriter, r *http.Request) error {
+	all, err := h.proxiesAsked(w, r, "")
 	if err != nil {
 		return err
 	}
-	return s.writeMeasured(w, r, "proxies", func() (any, error) { return all, nil })
+	return h.opts.LargeReads.writeMeasured(w, r, "proxies", func() (any, error) { return all, nil })
 }
 
 // proxy answers with the connections of one node. There are several if it has
 // several streams or is known to several replicas.
-func (s *Server) proxy(w http.ResponseWriter, r *http.Request) error {
+func (h *inspector) proxy(w http.ResponseWriter, r *http.Request) error {
 	node := wire.PathParam(r, "node")
-	all, err := s.proxiesAsked(w, r, node)
+	all, err := h.proxiesAsked(w, r, node)
 	if err != nil {
 		return err
 	}
@@ -56,12 +56,12 @@ func (s *Server) proxy(w http.ResponseWriter, r *http.Request) error {
 
 // proxiesAsked returns the proxies that a request asks for, of one node or, if node
 // is "", of all.
-func (s *Server) proxiesAsked(w http.ResponseWriter, r *http.Request, node string) ([]proxy, error) {
+func (h *inspector) proxiesAsked(w http.ResponseWriter, r *http.Request, node string) ([]proxy, error) {
 	q := queryOf(r)
 	if err := wire.CheckParams(q, proxyParams); err != nil {
 		return nil, err
 	}
-	local, err := s.isLocal(r, q)
+	local, err := h.isLocal(r, q)
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +71,12 @@ func (s *Server) proxiesAsked(w http.ResponseWriter, r *http.Request, node strin
 	}
 	all := []proxy{}
 	self := ""
-	if s.opts.Peers != nil {
-		self = s.opts.Peers.Self()
+	if h.opts.Peers != nil {
+		self = h.opts.Peers.Self()
 	}
-	known := s.opts.Discovery.Proxies
+	known := h.opts.Discovery.Proxies
 	if node != "" {
-		known = func(of ...diag.Ref) []discovery.ProxyStatus { return s.opts.Discovery.ProxiesCalled(node, of...) }
+		known = func(of ...diag.Ref) []discovery.ProxyStatus { return h.opts.Discovery.ProxiesCalled(node, of...) }
 	}
 	disconnected, err := wire.BoolParam(q, "disconnected")
 	if err != nil {
@@ -86,12 +86,12 @@ func (s *Server) proxiesAsked(w http.ResponseWriter, r *http.Request, node strin
 		all = append(all, proxy{p, self})
 	}
 	if disconnected {
-		for _, p := range s.opts.Discovery.Disconnected(node, of...) {
+		for _, p := range h.opts.Discovery.Disconnected(node, of...) {
 			all = append(all, proxy{p, self})
 		}
 	}
 	if !local {
-		all = append(all, s.proxiesOfOthers(w, r, node, q)...)
+		all = append(all, h.proxiesOfOthers(w, r, node, q)...)
 	}
 	if disconnected && !local {
 		all = onlyWhereConnected(all)
@@ -142,12 +142,12 @@ func refParam(param, text string) (diag.Ref, error) {
 }
 
 // proxiesOfOthers asks all other replicas at once.
-func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, node string, asked url.Values) []proxy {
+func (h *inspector) proxiesOfOthers(w http.ResponseWriter, r *http.Request, node string, asked url.Values) []proxy {
 	ctx, cancel := context.WithTimeout(r.Context(), replica.Timeout)
 	defer cancel()
 	var mu sync.Mutex
 	var all []proxy
-	s.askOthers(ctx, w, "proxies", func(of replica.Replica) error {
+	h.askOthers(ctx, w, "proxies", func(of replica.Replica) error {
 		found, err := proxiesAt(ctx, of, node, asked)
 		mu.Lock()
 		defer mu.Unlock()

@@ -23,7 +23,11 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-var inspectParams = params("resourceVersion", "labels", "local")
+var (
+	inspectParams = params("resourceVersion", "labels", "local")
+	configParams  = append(slices.Clone(inspectParams), "summary", "transport")
+	routeParams   = append(slices.Clone(inspectParams), "url", "method", "header")
+)
 
 // inspected is the common head of answers about one proxy.
 type inspected struct {
@@ -36,13 +40,13 @@ type inspected struct {
 // inspect answers a question about the proxy in the path. resourceVersion sets the
 // state, as for problems; labels gives the labels of a proxy that is not known. The
 // replica that the proxy is connected to answers, or with local=true this one.
-func (s *Server) inspect(w http.ResponseWriter, r *http.Request, say func(*discovery.Inspection, inspected) (any, error)) error {
+func (h *inspector) inspect(w http.ResponseWriter, r *http.Request, say func(*discovery.Inspection, inspected) (any, error)) error {
 	q := queryOf(r)
 	atLeast, err := atLeastParam(q)
 	if err != nil {
 		return err
 	}
-	local, err := s.isLocal(r, q)
+	local, err := h.isLocal(r, q)
 	if err != nil {
 		return err
 	}
@@ -58,19 +62,19 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request, say func(*disco
 		return wire.BadRequest("%v", err)
 	}
 	if !local {
-		if said := s.saidElsewhere(w, r, node.ID); said != nil {
+		if said := h.saidElsewhere(w, r, node.ID); said != nil {
 			return writeJSON(w, r, said)
 		}
 	}
-	if err := s.awaitPublished(r.Context(), atLeast); err != nil {
+	if err := h.awaitPublished(r.Context(), atLeast); err != nil {
 		return err
 	}
-	i, err := s.opts.Discovery.Inspect(node)
+	i, err := h.opts.Discovery.Inspect(node)
 	if err != nil {
 		return notInspected(err)
 	}
 	name := "inspect " + wire.Short(r.URL.Path, mostLogged)
-	return s.writeMeasured(w, r, name, func() (any, error) {
+	return h.opts.LargeReads.writeMeasured(w, r, name, func() (any, error) {
 		said, err := say(i, inspected{i.Node, i.Revision, i.Known})
 		if err != nil {
 			return nil, notInspected(err)
@@ -93,11 +97,11 @@ func notInspected(err error) error {
 
 // saidElsewhere returns the answer of the replica that a proxy is connected to. It
 // returns nil if that is this replica, or if no other replica knows the proxy.
-func (s *Server) saidElsewhere(w http.ResponseWriter, r *http.Request, node string) json.RawMessage {
-	if len(s.opts.Discovery.ProxiesCalled(node)) > 0 {
+func (h *inspector) saidElsewhere(w http.ResponseWriter, r *http.Request, node string) json.RawMessage {
+	if len(h.opts.Discovery.ProxiesCalled(node)) > 0 {
 		return nil
 	}
-	at := s.replicaOf(w, r, node)
+	at := h.replicaOf(w, r, node)
 	if at.URL == "" {
 		return nil
 	}
@@ -105,7 +109,7 @@ func (s *Server) saidElsewhere(w http.ResponseWriter, r *http.Request, node stri
 	defer cancel()
 	var said json.RawMessage
 	if _, err := replica.Ask(ctx, at, []string{r.URL.EscapedPath()}, queryOf(r), "", &said); err != nil {
-		s.opts.Log.Warn("a replica does not tell what its proxy is told", "replica", at.Name, "url", at.URL, "node", wire.Short(node, mostLogged), "error", wire.Short(err.Error(), mostLogged))
+		h.opts.Log.Warn("a replica does not tell what its proxy is told", "replica", at.Name, "url", at.URL, "node", wire.Short(node, mostLogged), "error", wire.Short(err.Error(), mostLogged))
 		addWarning(w, fmt.Sprintf("the proxy is connected to replica %s, which does not answer: this is what another one would be told that calls itself so and says no more", at.Name))
 		return nil
 	}
@@ -113,12 +117,12 @@ func (s *Server) saidElsewhere(w http.ResponseWriter, r *http.Request, node stri
 }
 
 // replicaOf returns the other replica that a proxy connected to last, if any.
-func (s *Server) replicaOf(w http.ResponseWriter, r *http.Request, node string) (at replica.Replica) {
+func (h *inspector) replicaOf(w http.ResponseWriter, r *http.Request, node string) (at replica.Replica) {
 	ctx, cancel := context.WithTimeout(r.Context(), replica.Timeout)
 	defer cancel()
 	var mu sync.Mutex
 	var since time.Time
-	s.askOthers(ctx, w, "proxies", func(other replica.Replica) error {
+	h.askOthers(ctx, w, "proxies", func(other replica.Replica) error {
 		found, err := proxiesAt(ctx, other, node, nil)
 		mu.Lock()
 		defer mu.Unlock()
@@ -136,9 +140,9 @@ func (s *Server) replicaOf(w http.ResponseWriter, r *http.Request, node string) 
 // Envoy's v3 messages, or with a summary of them if summary=true. A program without
 // a proxy may share the node of the Envoy beside it; transport selects which of the
 // two is meant.
-func (s *Server) proxyConfig(w http.ResponseWriter, r *http.Request) error {
+func (h *inspector) proxyConfig(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	if err := wire.CheckParams(q, append(slices.Clone(inspectParams), "summary", "transport")); err != nil {
+	if err := wire.CheckParams(q, configParams); err != nil {
 		return err
 	}
 	summary, err := wire.BoolParam(q, "summary")
@@ -155,7 +159,7 @@ func (s *Server) proxyConfig(w http.ResponseWriter, r *http.Request) error {
 	if q.Has("transport") && !slices.Contains(discovery.InspectTransports, over) {
 		return wire.BadParam(q, "transport", "one of delta, ads, rest and grpc")
 	}
-	return s.inspect(w, r, func(i *discovery.Inspection, head inspected) (any, error) {
+	return h.inspect(w, r, func(i *discovery.Inspection, head inspected) (any, error) {
 		i.Over = cmp.Or(over, i.Over)
 		if summary {
 			return summaryOf(i, head, types), nil

@@ -3,7 +3,6 @@ package server
 import (
 	"net/http"
 	"net/url"
-	"slices"
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/explain"
@@ -12,12 +11,12 @@ import (
 
 // proxyRoute explains what the proxy does with a request. Without a url it answers
 // with all routes of the proxy.
-func (s *Server) proxyRoute(w http.ResponseWriter, r *http.Request) error {
+func (h *inspector) proxyRoute(w http.ResponseWriter, r *http.Request) error {
 	request, asked, err := requestOf(queryOf(r))
 	if err != nil {
 		return err
 	}
-	return s.inspect(w, r, func(i *discovery.Inspection, head inspected) (any, error) {
+	return h.inspect(w, r, func(i *discovery.Inspection, head inspected) (any, error) {
 		if !asked {
 			return summaryOf(i, head, []string{"routes"}), nil
 		}
@@ -36,8 +35,7 @@ func requestOf(q url.Values) (request explain.Request, asked bool, err error) {
 			once[name] = values
 		}
 	}
-	allowed := append(slices.Clone(inspectParams), "url", "method", "header")
-	if err := wire.CheckParams(once, allowed); err != nil {
+	if err := wire.CheckParams(once, routeParams); err != nil {
 		return request, false, err
 	}
 	if !q.Has("url") {

@@ -1,54 +1,26 @@
 package server
 
 import (
-	"net/http"
+	"context"
 	"net/url"
 	"slices"
+	"time"
 
-	"github.com/go-chi/chi/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Query parameters by verb. Kubernetes clients send anyParams with any request;
-// pretty has no effect here.
-var (
-	anyParams    = []string{"pretty", "timeout"}
-	getParams    = params("resourceVersion", "includeObject", "freshStatus")
-	listParams   = params("labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "limit", "continue", "includeObject", "watch", "timeoutSeconds", "allowWatchBookmarks", "sendInitialEvents", "statusEvents", "wholeRevisions")
-	writeParams  = params("dryRun", "fieldManager", "fieldValidation")
-	patchParams  = append(slices.Clone(writeParams), "force")
-	deleteParams = params("dryRun", "gracePeriodSeconds", "propagationPolicy", "orphanDependents")
+// anyParams are query parameters that Kubernetes clients send with any request. pretty has no
+// effect here.
+var anyParams = []string{"pretty", "timeout"}
 
-	deleteCollectionParams = append(slices.Clone(deleteParams), "labelSelector", "fieldSelector")
-)
-
+// params returns the query parameters of an endpoint: its own, and those of any request.
 func params(names ...string) []string { return append(slices.Clone(anyParams), names...) }
-
-// checkURL refuses what would otherwise be ignored: a query that cannot be read, an
-// empty name in the path, and a condition on a request that is not for one object.
-func (s *Server) checkURL(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if slices.Contains(chi.RouteContext(r.Context()).URLParams.Values, "") {
-			s.noSuchPath(w, r)
-			return
-		}
-		if err := checkConditions(r); err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		query, err := url.ParseQuery(r.URL.RawQuery)
-		if err != nil {
-			s.fail(w, r, wire.BadRequest("query %q: %v", r.URL.RawQuery, err))
-			return
-		}
-		notesOf(r).query = query
-		next.ServeHTTP(w, r)
-	})
-}
 
 // kindNamed returns the kind that a field names.
 func kindNamed(field, name string) (*schema.Kind, error) {
@@ -93,4 +65,18 @@ func listOptions(q url.Values) (store.ListOptions, error) {
 		return store.ListOptions{}, wire.BadRequest("query parameter resourceVersionMatch: Exact needs a resourceVersion other than 0")
 	}
 	return store.ListOptions{Exact: atLeast}, nil
+}
+
+// waiting bounds a read that asks for a revision, which may never come, by timeout. Other
+// reads end with ctx.
+func waiting(ctx context.Context, atLeast int64, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if atLeast > 0 {
+		return context.WithTimeout(ctx, timeout)
+	}
+	return ctx, func() {}
+}
+
+func badListOption(param, detail string) error {
+	return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "",
+		field.ErrorList{field.Forbidden(field.NewPath(param), detail)})
 }

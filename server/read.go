@@ -1,8 +1,8 @@
 package server
 
 import (
-	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
@@ -26,10 +26,10 @@ func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if fresh && k.statuses != nil {
-		k.statuses.Refresh(r.Context())
+	if fresh && k.Board != nil {
+		k.Board.Refresh(r.Context())
 	}
-	ctx, cancel := k.waiting(r.Context(), atLeast)
+	ctx, cancel := waiting(r.Context(), atLeast, k.opts.RevisionTimeout)
 	defer cancel()
 	obj, err := k.opts.Reads.Get(ctx, k.target(r), store.ReadOptions{AtLeast: atLeast})
 	if err != nil {
@@ -59,13 +59,13 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	k.warnOfUnreadable(w, selected.narrow(k.scope(r)))
+	warnOfUnreadable(w, k.opts.Reads, selected.narrow(k.scope(r)))
 	if f == wire.JSON && opts.AtLeast == 0 && opts.Exact == 0 {
 		if answered, err := k.answerAgain(w, r); answered || err != nil {
 			return err
 		}
 	}
-	ctx, cancel := k.waiting(r.Context(), opts.AtLeast)
+	ctx, cancel := waiting(r.Context(), opts.AtLeast, k.opts.RevisionTimeout)
 	defer cancel()
 	list, err := k.page(ctx, selected.narrow(k.scope(r)), selected, opts)
 	if err != nil {
@@ -74,10 +74,10 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 	return k.writeList(w, r, f, list)
 }
 
-// waiting bounds a read that asks for a revision, which may never come.
-func (k *resource) waiting(ctx context.Context, atLeast int64) (context.Context, context.CancelFunc) {
-	if atLeast > 0 {
-		return context.WithTimeout(ctx, k.opts.RevisionTimeout)
+// noInitialEvents refuses parameters that only a watch may have.
+func noInitialEvents(q url.Values) error {
+	if q.Get("sendInitialEvents") != "" {
+		return badListOption("sendInitialEvents", "goes with watch=true only")
 	}
-	return ctx, func() {} // The caller's handler bounds it.
+	return nil
 }

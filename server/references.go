@@ -15,7 +15,7 @@ var referenceParams = params("object", "resourceVersion")
 
 // references answers from the objects that the published configuration was compiled
 // from. They are as fresh as in problems.
-func (s *Server) references(w http.ResponseWriter, r *http.Request) error {
+func (h *inspector) references(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := wire.CheckParams(q, referenceParams); err != nil {
 		return err
@@ -31,14 +31,14 @@ func (s *Server) references(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.awaitPublished(r.Context(), atLeast); err != nil {
+	if err := h.awaitPublished(r.Context(), atLeast); err != nil {
 		return err
 	}
-	found, revision, err := s.opts.Discovery.References(schema.Key(of[0]))
+	found, revision, err := h.opts.Discovery.References(schema.Key(of[0]))
 	if err != nil {
 		return notInspected(err)
 	}
-	return s.writeMeasured(w, r, "references", func() (any, error) { return referencesAnswer{revision, found}, nil })
+	return h.opts.LargeReads.writeMeasured(w, r, "references", func() (any, error) { return referencesAnswer{revision, found}, nil })
 }
 
 type referencesAnswer struct {

@@ -41,13 +41,13 @@ func atOperation(err error, index int, key schema.Key) error {
 
 // refusedSteps returns the error of a transaction that the store refused with err. The
 // store stops at the first step that it cannot do; the error names all of them.
-func (s *Server) refusedSteps(ctx context.Context, steps []step, err error) error {
+func (h *actionHandler) refusedSteps(ctx context.Context, steps []step, err error) error {
 	refused := failedTransaction(err)
 	if !refusesStep(refused) {
 		return refused
 	}
 	var status apierrors.APIStatus
-	writes, errs, found := s.newDryRun(), make([]error, len(steps)), false
+	writes, errs, found := newDryRun(h.opts.Store, h.opts.MaxTransaction), make([]error, len(steps)), false
 	for i, one := range steps {
 		_, err := writes.evaluate(ctx, one.Op)
 		switch {

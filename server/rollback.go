@@ -21,8 +21,6 @@ const rollbacksPath = "/apis/" + registryVersion + "/rollbacks"
 // operations of a transaction, each as stored bytes, as objects and in the answer.
 const rollbackWeight = 3 * (store.MaxChangesPage + maxTransaction)
 
-var rollbackParams = transactionParams
-
 // rollback is a Rollback of the API.
 type rollback = action[rollbackSpec]
 
@@ -71,19 +69,19 @@ func refuseNull(text []byte, names ...string) error {
 
 // rollback answers POST. It undoes the changes of an object or a namespace since a
 // revision.
-func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
+func (h *actionHandler) rollback(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	if err := wire.CheckParams(q, rollbackParams); err != nil {
+	if err := wire.CheckParams(q, actionParams); err != nil {
 		return err
 	}
 	if err := checkFieldValidation(q); err != nil {
 		return err
 	}
-	writes, err := s.writesOf(q)
+	writes, err := h.objects.writesOf(q)
 	if err != nil {
 		return err
 	}
-	body, _, err := readBody(r, objectTypes...)
+	body, _, err := readBody(r, wire.ObjectTypes...)
 	if err != nil {
 		return err
 	}
@@ -107,17 +105,17 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	case spec.Steps:
-		return s.rollBackStep(w, r, writes, scope, &asked)
+		return h.rollBackStep(w, r, writes, scope, &asked)
 	case spec.Continue != "":
 		return wire.BadRequest("spec.continue: is for steps")
 	}
-	return s.rollBackAtOnce(w, r, writes, scope, &asked)
+	return h.rollBackAtOnce(w, r, writes, scope, &asked)
 }
 
 // rollBackAtOnce rolls back in one transaction. It fails and changes nothing if
 // somebody changes one of the objects meanwhile.
-func (s *Server) rollBackAtOnce(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, asked *rollback) error {
-	p, err := s.survey(r.Context(), scope, store.ChangesOptions{Since: int64(asked.Spec.Revision)}, noBound)
+func (h *actionHandler) rollBackAtOnce(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, asked *rollback) error {
+	p, err := h.survey(r.Context(), scope, store.ChangesOptions{Since: int64(asked.Spec.Revision)}, noBound)
 	switch {
 	case err != nil:
 		return err
@@ -127,9 +125,9 @@ func (s *Server) rollBackAtOnce(w http.ResponseWriter, r *http.Request, writes s
 	case p.ops == nil && p.count > 0:
 		return &store.Error{Kind: store.ErrTooLarge, Detail: fmt.Sprintf(
 			"the rollback changes %d objects of %d bytes, one transaction may change %d objects of %d bytes: roll back in steps, or one kind after the other",
-			p.count, p.bytes, s.opts.MaxTransaction, maxTransaction)}
+			p.count, p.bytes, h.opts.MaxTransaction, maxTransaction)}
 	}
-	return s.transact(w, r, writes, asked.actionHead, stepsOf(p.ops))
+	return h.transact(w, r, writes, asked.actionHead, stepsOf(p.ops))
 }
 
 // surveyed is the work of a rollback.
@@ -148,20 +146,20 @@ const noBound = -1
 
 // survey compares a scope with a revision, up to about bound objects. It keeps the
 // operations only if one transaction can hold them.
-func (s *Server) survey(ctx context.Context, scope store.Scope, opts store.ChangesOptions, bound int) (*surveyed, error) {
+func (h *actionHandler) survey(ctx context.Context, scope store.Scope, opts store.ChangesOptions, bound int) (*surveyed, error) {
 	p, compared := &surveyed{ops: []store.Op{}}, 0
 	var err error
-	if p.lost, err = s.lostSince(ctx, scope, opts.Since); err != nil {
+	if p.lost, err = h.objects.lostSince(ctx, scope, opts.Since); err != nil {
 		return nil, err
 	}
 	opts.Limit = comparedAtOnce
 	for {
-		page, more, err := s.opts.Store.ChangesPage(ctx, scope, opts)
+		page, more, err := h.opts.Store.ChangesPage(ctx, scope, opts)
 		if err != nil {
 			return nil, err
 		}
 		for _, d := range page {
-			if err := s.note(p, d); err != nil {
+			if err := h.note(p, d); err != nil {
 				return nil, err
 			}
 		}
@@ -178,14 +176,14 @@ func (s *Server) survey(ctx context.Context, scope store.Scope, opts store.Chang
 }
 
 // note counts a difference that the rollback must undo.
-func (s *Server) note(p *surveyed, d store.Difference) error {
+func (h *actionHandler) note(p *surveyed, d store.Difference) error {
 	op, ok, err := d.Undo()
 	if err != nil || !ok {
 		return err
 	}
 	p.count++
 	p.bytes += sizeOf(op)
-	if p.count > s.opts.MaxTransaction || p.bytes > maxTransaction {
+	if p.count > h.opts.MaxTransaction || p.bytes > maxTransaction {
 		p.ops = nil
 	}
 	if p.ops != nil {

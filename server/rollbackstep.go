@@ -101,7 +101,7 @@ func readStepToken(text string, revision int64) (stepToken, error) {
 
 // stepping is a step in progress.
 type stepping struct {
-	server *Server
+	of     *actionHandler
 	scope  store.Scope
 	passes []pass
 	now    stepToken // after the objects examined
@@ -128,30 +128,30 @@ type leftOut struct {
 // rollBackStep does one step of a rollback. It first counts the changes, which may
 // take several answers. If one transaction can hold all of them, it does them at
 // once; otherwise each step is a transaction of its own.
-func (s *Server) rollBackStep(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, asked *rollback) error {
-	at, err := s.stepOf(r.Context(), asked.Spec)
+func (h *actionHandler) rollBackStep(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, asked *rollback) error {
+	at, err := h.stepOf(r.Context(), asked.Spec)
 	if err != nil {
 		return err
 	}
 	if at.Pass == 0 {
-		return s.beginRollback(w, r, writes, scope, at, asked)
+		return h.beginRollback(w, r, writes, scope, at, asked)
 	}
-	return s.continueRollback(w, r, writes, scope, at, asked.actionHead)
+	return h.continueRollback(w, r, writes, scope, at, asked.actionHead)
 }
 
-func (s *Server) stepOf(ctx context.Context, asked *rollbackSpec) (stepToken, error) {
+func (h *actionHandler) stepOf(ctx context.Context, asked *rollbackSpec) (stepToken, error) {
 	if asked.Continue != "" {
 		return readStepToken(asked.Continue, int64(asked.Revision))
 	}
-	began, err := s.opts.Store.Revision(ctx)
+	began, err := h.opts.Store.Revision(ctx)
 	return stepToken{Version: stepTokenVersion, Since: int64(asked.Revision), Began: began}, err
 }
 
 // beginRollback counts the changes. That finds objects whose earlier state is
 // unknown before anything is changed.
-func (s *Server) beginRollback(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, at stepToken, asked *rollback) error {
+func (h *actionHandler) beginRollback(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, at stepToken, asked *rollback) error {
 	first := asked.Spec.Continue == ""
-	p, err := s.survey(r.Context(), scope, store.ChangesOptions{Since: at.Since, After: at.after()}, comparedPerStep)
+	p, err := h.survey(r.Context(), scope, store.ChangesOptions{Since: at.Since, After: at.after()}, comparedPerStep)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (s *Server) beginRollback(w http.ResponseWriter, r *http.Request, writes st
 		case errors.Is(err, store.ErrTooLarge) && len(p.ops) > 1:
 			whole = false // The store counts other bytes.
 		default:
-			return s.refusedSteps(r.Context(), stepsOf(p.ops), err)
+			return h.refusedSteps(r.Context(), stepsOf(p.ops), err)
 		}
 	}
 	if !whole {
@@ -182,7 +182,7 @@ func (s *Server) beginRollback(w http.ResponseWriter, r *http.Request, writes st
 			answer.Undone = append(answer.Undone, undoneBecause(d.Key, err))
 		}
 	}
-	s.warnOf(w, r, nil, changes...)
+	h.objects.warnOf(w, r, nil, changes...)
 	return writeAction(w, r, asked.actionHead, answer)
 }
 
@@ -191,8 +191,8 @@ func (s *Server) beginRollback(w http.ResponseWriter, r *http.Request, writes st
 func (a *actionStatus) goesOn(at stepToken) { a.Continue, a.Remaining = at.text(), at.Left }
 
 // continueRollback does the next operations.
-func (s *Server) continueRollback(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, at stepToken, head actionHead) error {
-	st := &stepping{server: s, scope: scope, passes: passesOf(scope), now: at, left: comparedPerStep}
+func (h *actionHandler) continueRollback(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, at stepToken, head actionHead) error {
+	st := &stepping{of: h, scope: scope, passes: passesOf(scope), now: at, left: comparedPerStep}
 	if err := st.plan(r.Context()); err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (s *Server) continueRollback(w http.ResponseWriter, r *http.Request, writes
 		answer.goesOn(st.now)
 	}
 	if !queryOf(r).Has("dryRun") { // A dry run has not stored what they refer to.
-		s.warnOf(w, r, nil, changes...)
+		h.objects.warnOf(w, r, nil, changes...)
 	}
 	return writeAction(w, r, head, answer)
 }
@@ -255,12 +255,12 @@ func (st *stepping) plan(ctx context.Context) error {
 		if st.now.Name != "" {
 			opts.After = schema.Key{Kind: p.Kind.Kind, Namespace: st.now.Namespace, Name: st.now.Name}
 		}
-		page, more, err := st.server.opts.Store.ChangesPage(ctx, scope, opts)
+		page, more, err := st.of.opts.Store.ChangesPage(ctx, scope, opts)
 		if err != nil {
 			return err
 		}
 		for _, d := range page {
-			if len(st.steps) == st.server.opts.MaxTransaction || st.bytes >= stepBytes {
+			if len(st.steps) == st.of.opts.MaxTransaction || st.bytes >= stepBytes {
 				return nil
 			}
 			st.left--

@@ -25,7 +25,7 @@ const (
 	maxValues       = 1000 // of all requirements together
 )
 
-func (k *resource) selection(q url.Values) (selection, error) {
+func (k *shown) selection(q url.Values) (selection, error) {
 	ls, err := labels.Parse(q.Get("labelSelector"))
 	if err != nil {
 		return selection{}, wire.BadRequest("query parameter labelSelector: %q: %v", q.Get("labelSelector"), err)
@@ -139,3 +139,6 @@ func lastSeen(e store.Event) *schema.Object {
 	}
 	return e.Previous.AtRevision(e.Object.Revision())
 }
+
+// listParams are the query parameters of a list or a watch.
+var listParams = params("labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "limit", "continue", "includeObject", "watch", "timeoutSeconds", "allowWatchBookmarks", "sendInitialEvents", "statusEvents", "wholeRevisions")

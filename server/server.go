@@ -201,16 +201,13 @@ type Server struct {
 	metrics *metrics
 	ids     *requestIDs
 	router  chi.Router
-	watches *watchPlaces
-	turns   turns     // limit the watches that write
-	frames  frames    // encoded objects for watches
-	kept    keptLists // lists that are requested again
+	pacer   *pacer
+	bodies  *decoder
 
-	writeMemory *writeMemory
-	largeReads  *largeReads
-	pacer       *pacer
-	statuses    *status.Board // nil without discovery
-	reporter    *status.Reporter
+	objects *api
+	actions *actionHandler
+	watches *watcher
+	inspect *inspector // nil without discovery
 
 	stopping chan struct{} // closed when watches must end
 	stop     func()
@@ -220,26 +217,40 @@ type Server struct {
 func New(opts Options) *Server {
 	opts.setDefaults()
 	s := &Server{
-		opts:    opts,
-		metrics: newMetrics(opts.Registry),
-		ids:     newRequestIDs(),
-		watches: newWatchPlaces(opts.MaxWatches),
-		turns:   newTurns(),
-
-		writeMemory: newWriteMemory(opts.WriteMemory),
-		largeReads:  newLargeReads(opts.LongReads),
-		pacer:       newPacer(opts.LongReads),
-		stopping:    make(chan struct{}),
+		opts:     opts,
+		metrics:  newMetrics(opts.Registry),
+		ids:      newRequestIDs(),
+		pacer:    newPacer(opts.LongReads),
+		bodies:   newDecoder(opts.Long, opts.Reads, opts.WriteMemory),
+		stopping: make(chan struct{}),
 	}
-	s.kept.turn = s.pacer.turnOfList
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
+	shown, largeReads := &statuses{}, newLargeReads(opts.LongReads)
+	objects := apiOptions{
+		Store: opts.Store, MaxTransaction: opts.MaxTransaction, Reads: opts.Reads, RevisionTimeout: opts.RevisionTimeout,
+		Statuses: shown, Bodies: s.bodies, LargeReads: largeReads, Pacer: s.pacer,
+	}
 	if opts.Discovery != nil {
-		s.opts.Store = acknowledging{opts.Store, opts.Discovery}
-		s.statuses, s.reporter = status.New(status.Options{
+		objects.Store, objects.Check = acknowledging{opts.Store, opts.Discovery}, opts.Discovery.Check
+		var reporter *status.Reporter
+		shown.Board, reporter = status.New(status.Options{
 			Statuses: opts.Discovery.ObjectStatuses, Peers: opts.Peers, ReportPath: standingsPath,
 			ProxyReturn: opts.ProxyReturn, Log: opts.Log,
 		})
+		s.inspect = newInspector(inspectOptions{
+			Discovery: opts.Discovery, Reads: opts.Reads, Store: opts.Store, MaxTransaction: opts.MaxTransaction,
+			Peers: opts.Peers, Reporter: reporter, Bodies: s.bodies, LargeReads: largeReads, Log: opts.Log,
+		})
 	}
+	s.objects = newAPI(objects)
+	s.actions = newActionHandler(actionOptions{
+		Store: objects.Store, MaxTransaction: opts.MaxTransaction, Reads: opts.Reads, Objects: s.objects, Bodies: s.bodies,
+	})
+	s.watches = newWatcher(watchOptions{
+		Reads: opts.Reads, Statuses: shown, RequestTimeout: opts.RequestTimeout, RevisionTimeout: opts.RevisionTimeout,
+		WatchWriteTimeout: opts.WatchWriteTimeout, BookmarkInterval: opts.BookmarkInterval, HeartbeatInterval: opts.HeartbeatInterval,
+		MaxWatches: opts.MaxWatches, Running: s.metrics.watchers, Stopping: s.stopping, Log: opts.Log,
+	})
 	s.router = s.routes()
 	return s
 }
@@ -290,14 +301,14 @@ func (s *Server) mountAPI(r chi.Router) {
 	r.Get("/openapi/v3/apis/{group}/{version}", s.handle(s.openAPI))
 	for _, kind := range schema.Kinds() {
 		for _, version := range kind.Versions() {
-			mount(r, s.kindEndpoints(kind, version))
+			s.mount(r, s.kindEndpoints(kind, version))
 			s.mountStatus(r, kind, version)
 		}
 	}
-	mount(r, s.registryEndpoints())
-	mount(r, s.reviewEndpoints())
+	s.mount(r, s.registryEndpoints())
+	s.mount(r, s.reviewEndpoints())
 	if s.opts.Discovery != nil {
-		r.Get(problemsPath, s.bounded(s.problems))
+		r.Get(problemsPath, s.bounded(s.inspect.problems))
 	}
 }
 

@@ -20,12 +20,12 @@ var standingsParams = params("local", "maxAge")
 // replicas is in the status of objects. maxAge sets how old they may be; the
 // default is status.Age. Where a look takes long they may be older, unless the
 // request asks for the current state.
-func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
+func (h *inspector) standings(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := wire.CheckParams(q, standingsParams); err != nil {
 		return err
 	}
-	local, err := s.isLocal(r, q)
+	local, err := h.isLocal(r, q)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text, etag, err := s.reporter.Text(r.Context(), age)
+	text, etag, err := h.opts.Reporter.Text(r.Context(), age)
 	if err != nil {
 		return err
 	}

@@ -8,29 +8,27 @@ import (
 // Answers add a status to objects, which is not stored: how they stand with the
 // proxies (docs/decisions/019-feedback.md).
 
-// board returns the recent statuses, or nil if objects have none.
-func (s *Server) board() *status.Table {
-	if s.statuses == nil {
-		return nil
-	}
-	return s.statuses.Recent()
+// statuses are the statuses that answers add to objects.
+type statuses struct {
+	Board  *status.Board // nil if objects have none
+	frames frames
 }
 
-// stateOf returns the state that a list of a revision shows.
-func stateOf(t *status.Table, revision string) listState {
-	if t == nil {
-		return listState{revision: revision}
+// recent returns the recent statuses, or nil if objects have none.
+func (s *statuses) recent() *status.Table {
+	if s.Board == nil {
+		return nil
 	}
-	return listState{revision: revision, board: t.Version(), published: t.Revision()}
+	return s.Board.Recent()
 }
 
 // withStatus returns an object's JSON with its status, in the version of the
 // resource. Do not change it: it may be shared. The stored JSON has no status.
-func (k *resource) withStatus(o *schema.Object) []byte {
-	if k.statuses == nil {
+func (k *shown) withStatus(o *schema.Object) []byte {
+	if k.Board == nil {
 		return k.json(o)
 	}
-	return k.frames.of(k.statuses.Recent(), o, k.versionOf(o))
+	return k.frames.of(k.Board.Recent(), o, k.versionOf(o))
 }
 
 func withStatus(o *schema.Object, version string, status []byte) []byte {

@@ -14,7 +14,7 @@ import (
 // watch may never change again. Tables are an exception, because people would see
 // each row twice.
 func (s *stream) followStatuses() (news <-chan struct{}, done func()) {
-	board := s.k.statuses
+	board := s.k.Board
 	if board == nil || !s.statuses {
 		return nil, func() {}
 	}
@@ -37,7 +37,7 @@ var alreadyClosed = func() chan struct{} {
 // position follows. writeStatuses skips an object that is newer than what was
 // written, whose own event will follow.
 func (s *stream) writeStatuses(ctx context.Context) (news <-chan struct{}, err error) {
-	keys, posted, news := s.k.statuses.Since(s.posted)
+	keys, posted, news := s.k.Board.Since(s.posted)
 	s.posted = posted
 	wrote := false
 	for _, key := range keys {

@@ -15,13 +15,13 @@ const maxStored = 2 * maxTransaction
 
 // awaitStored returns the length of the stored objects of a transaction, in bytes. It
 // refuses too many bytes. If a small body changes a large object, it waits for a turn.
-func (s *Server) awaitStored(r *http.Request, t *transaction) (length int, err error) {
+func (h *actionHandler) awaitStored(r *http.Request, t *transaction) (length int, err error) {
 	ctx, large := r.Context(), false
 	for _, o := range t.Spec.Operations {
 		if err := store.Overdue(ctx); err != nil {
 			return 0, err
 		}
-		current, err := s.opts.Reads.Get(ctx, o.targetKey(), store.ReadOptions{AtLeast: store.Any})
+		current, err := h.opts.Reads.Get(ctx, o.targetKey(), store.ReadOptions{AtLeast: store.Any})
 		if err != nil {
 			continue // The operation reports what is wrong.
 		}
@@ -32,7 +32,7 @@ func (s *Server) awaitStored(r *http.Request, t *transaction) (length int, err e
 		}
 	}
 	if large && bodyLength(r) <= schema.LargeText {
-		err = s.awaitLong(ctx)
+		err = h.bodies.awaitLong(ctx)
 	}
 	return length, err
 }

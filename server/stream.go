@@ -19,7 +19,7 @@ type stream struct {
 	to   *deadlineWriter
 	out  *bufio.Writer // writes to to; set during a write
 	conn *http.ResponseController
-	k    *resource
+	k    *watched
 	turn *turn
 
 	revision   int64           // everything up to here was written
@@ -28,7 +28,7 @@ type stream struct {
 	ended      <-chan struct{} // closed when another client gets the place; may be nil
 }
 
-func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream {
+func newStream(w http.ResponseWriter, k *watched, asked *watchRequest) *stream {
 	conn := http.NewResponseController(w)
 	// The request has been read. Its read deadline would end the watch.
 	_ = conn.SetReadDeadline(time.Time{})
@@ -106,7 +106,7 @@ func (s *stream) run(ctx context.Context, b *startedWatch) error {
 		case <-s.ended:
 			s.writeEnd(nil)
 			return nil
-		case <-s.k.stopping:
+		case <-s.k.opts.Stopping:
 			s.writeEnd(nil)
 			return nil
 		case <-ctx.Done():

@@ -19,7 +19,7 @@ import (
 
 // writeTable answers with the objects as rows. kubectl prints kinds that it does
 // not know from this.
-func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, meta metav1.ListMeta, objs []*schema.Object) error {
+func (k *shown) writeTable(w http.ResponseWriter, r *http.Request, code int, meta metav1.ListMeta, objs []*schema.Object) error {
 	include, err := includeObjectParam(r)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, 
 }
 
 // newTable returns a table with the objects as rows, without columns.
-func (k *resource) newTable(meta metav1.ListMeta, objs []*schema.Object, include metav1.IncludeObjectPolicy) *metav1.Table {
+func (k *shown) newTable(meta metav1.ListMeta, objs []*schema.Object, include metav1.IncludeObjectPolicy) *metav1.Table {
 	t := &metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
 		ListMeta: meta,
@@ -61,18 +61,18 @@ func (k *resource) newTable(meta metav1.ListMeta, objs []*schema.Object, include
 
 // columns returns the columns of the kind and, if there are proxies, one for the
 // status.
-func (k *resource) columns() []metav1.TableColumnDefinition {
+func (k *shown) columns() []metav1.TableColumnDefinition {
 	columns := schema.TableColumns(k.kind)
-	if k.statuses == nil {
+	if k.Board == nil {
 		return columns
 	}
 	return schema.BeforeAge(columns, schema.ProgrammedColumn())
 }
 
-func (k *resource) newRow(o *schema.Object, now time.Time, include metav1.IncludeObjectPolicy) metav1.TableRow {
+func (k *shown) newRow(o *schema.Object, now time.Time, include metav1.IncludeObjectPolicy) metav1.TableRow {
 	cells := schema.TableCells(o, now)
-	if k.statuses != nil {
-		status, _ := k.statuses.Recent().Of(o)
+	if k.Board != nil {
+		status, _ := k.Board.Recent().Of(o)
 		cells = schema.BeforeAge[any](cells, status.Summary())
 	}
 	for i, cell := range cells {
@@ -84,7 +84,7 @@ func (k *resource) newRow(o *schema.Object, now time.Time, include metav1.Includ
 }
 
 // rowObject returns the object beside the cells of a row.
-func (k *resource) rowObject(o *schema.Object, include metav1.IncludeObjectPolicy) runtime.RawExtension {
+func (k *shown) rowObject(o *schema.Object, include metav1.IncludeObjectPolicy) runtime.RawExtension {
 	switch include {
 	case metav1.IncludeNone:
 		return runtime.RawExtension{}

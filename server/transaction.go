@@ -16,14 +16,11 @@ import (
 const transactionsPath = "/apis/" + registryVersion + "/transactions"
 
 const (
-	registryVersion = "registry.istio.io/v1"
 	// maxTransaction bounds the body of a transaction in JSON, in bytes. A YAML body
 	// may be no longer than that of an object, because of the memory that reading it
 	// takes.
 	maxTransaction = 8 << 20
 )
-
-var transactionParams = params("dryRun", "fieldManager", "fieldValidation")
 
 // transaction is a Transaction of the API.
 type transaction = action[transactionSpec]
@@ -34,47 +31,47 @@ type transactionSpec struct {
 }
 
 // transaction answers POST. It does all operations at one revision, or none.
-func (s *Server) transaction(w http.ResponseWriter, r *http.Request) error {
+func (h *actionHandler) transaction(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	if err := wire.CheckParams(q, transactionParams); err != nil {
+	if err := wire.CheckParams(q, actionParams); err != nil {
 		return err
 	}
 	if err := checkFieldValidation(q); err != nil {
 		return err
 	}
-	writes, err := s.writesOf(q)
+	writes, err := h.objects.writesOf(q)
 	if err != nil {
 		return err
 	}
-	t, err := s.parseTransaction(r)
+	t, err := h.parseTransaction(r)
 	if err != nil {
 		return err
 	}
-	stored, err := s.awaitStored(r, t)
+	stored, err := h.awaitStored(r, t)
 	if err != nil {
 		return err
 	}
-	release, err := s.enterDecoding(r, stored, 0)
+	release, err := h.bodies.enterDecoding(r, stored, 0)
 	if err != nil {
 		return err
 	}
 	defer release()
-	steps, err := s.readOperations(r, t)
+	steps, err := h.readOperations(r, t)
 	if err != nil {
 		return err
 	}
-	return s.transact(w, r, writes, t.actionHead, steps)
+	return h.transact(w, r, writes, t.actionHead, steps)
 }
 
 // parseTransaction reads a body, but not the objects in it. It keeps no memory for
 // decoding and no turn.
-func (s *Server) parseTransaction(r *http.Request) (*transaction, error) {
-	release, err := s.enterDecoding(r, 0, 0)
+func (h *actionHandler) parseTransaction(r *http.Request) (*transaction, error) {
+	release, err := h.bodies.enterDecoding(r, 0, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	leave, err := s.enterWith(r.Context(), bodyLength(r))
+	leave, err := h.bodies.enterWith(r.Context(), bodyLength(r))
 	if err != nil {
 		return nil, err
 	}
@@ -84,16 +81,16 @@ func (s *Server) parseTransaction(r *http.Request) (*transaction, error) {
 
 // readOperations converts a transaction to steps. It fails with all operations that
 // cannot be read.
-func (s *Server) readOperations(r *http.Request, t *transaction) ([]step, error) {
-	leave, err := s.enterWith(r.Context(), bodyLength(r))
+func (h *actionHandler) readOperations(r *http.Request, t *transaction) ([]step, error) {
+	leave, err := h.bodies.enterWith(r.Context(), bodyLength(r))
 	if err != nil {
 		return nil, err
 	}
 	steps, errs := make([]step, len(t.Spec.Operations)), make([]error, len(t.Spec.Operations))
-	err = s.readEach(r.Context(), t, false, steps, errs)
+	err = h.readEach(r.Context(), t, false, steps, errs)
 	leave()
 	if err == nil {
-		err = s.readEach(r.Context(), t, true, steps, errs)
+		err = h.readEach(r.Context(), t, true, steps, errs)
 	}
 	if err != nil {
 		return nil, err
@@ -103,7 +100,7 @@ func (s *Server) readOperations(r *http.Request, t *transaction) ([]step, error)
 
 // readEach reads the operations that are server-side applies, which need the stored
 // objects, or all others.
-func (s *Server) readEach(ctx context.Context, t *transaction, applies bool, steps []step, errs []error) error {
+func (h *actionHandler) readEach(ctx context.Context, t *transaction, applies bool, steps []step, errs []error) error {
 	for i, op := range t.Spec.Operations {
 		if op.owns() != applies {
 			continue
@@ -111,7 +108,7 @@ func (s *Server) readEach(ctx context.Context, t *transaction, applies bool, ste
 		if err := store.Overdue(ctx); err != nil {
 			return err
 		}
-		if err := s.readOperation(ctx, i, op, &steps[i]); err != nil {
+		if err := h.readOperation(ctx, i, op, &steps[i]); err != nil {
 			errs[i] = atOperation(err, i, steps[i].Target())
 		}
 	}
@@ -119,22 +116,22 @@ func (s *Server) readEach(ctx context.Context, t *transaction, applies bool, ste
 }
 
 // transact does steps and answers with their results.
-func (s *Server) transact(w http.ResponseWriter, r *http.Request, writes store.Interface, head actionHead, steps []step) error {
+func (h *actionHandler) transact(w http.ResponseWriter, r *http.Request, writes store.Interface, head actionHead, steps []step) error {
 	done, err := writes.Txn(r.Context(), opsOf(steps))
 	if err != nil {
-		return s.refusedSteps(r.Context(), steps, err)
+		return h.refusedSteps(r.Context(), steps, err)
 	}
 	status, changes := statusOfSteps(steps, done)
 	var warnings diag.List
 	for _, one := range steps {
 		warnings = append(warnings, one.warnings...)
 	}
-	s.warnOf(w, r, warnings, changes...)
+	h.objects.warnOf(w, r, warnings, changes...)
 	return writeAction(w, r, head, status)
 }
 
 func readTransaction(r *http.Request) (*transaction, error) {
-	body, media, err := readBody(r, objectTypes...)
+	body, media, err := readBody(r, wire.ObjectTypes...)
 	if err != nil {
 		return nil, err
 	}

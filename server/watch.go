@@ -3,21 +3,72 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
+	"github.com/prometheus/client_golang/prometheus"
 )
+
+// watchOptions configure a watcher.
+type watchOptions struct {
+	Reads    store.Reader
+	Statuses *statuses
+	// RequestTimeout bounds the time until a watch has begun, and RevisionTimeout the wait
+	// for the revision that it asks for.
+	RequestTimeout, RevisionTimeout time.Duration
+	// WatchWriteTimeout, BookmarkInterval, HeartbeatInterval and MaxWatches are those of
+	// server.Options.
+	WatchWriteTimeout, BookmarkInterval, HeartbeatInterval time.Duration
+
+	MaxWatches int
+	// Running counts the watches that run.
+	Running prometheus.Gauge
+	// Stopping is closed when watches must end.
+	Stopping <-chan struct{}
+	Log      *slog.Logger
+}
+
+// watcher answers watches. It is safe for concurrent use.
+type watcher struct {
+	opts   watchOptions
+	places *watchPlaces
+	turns  turns // limit the watches that write
+}
+
+func newWatcher(opts watchOptions) *watcher {
+	return &watcher{opts: opts, places: newWatchPlaces(opts.MaxWatches), turns: newTurns()}
+}
+
+// watched answers the watches of one kind in one version.
+type watched struct {
+	*watcher
+	*shown
+}
+
+// Kind returns the handler of watches of a kind in a version.
+func (h *watcher) Kind(kind *schema.Kind, version string) wire.Handler {
+	return h.of(kind, version).watch
+}
+
+func (h *watcher) of(kind *schema.Kind, version string) *watched {
+	return &watched{h, newShown(h.opts.Statuses, kind, version)}
+}
 
 // watch answers ?watch=true on a collection. Failures get a real status code before
 // the stream begins. Only an expired revision is reported in the stream, as in
 // Kubernetes, whose clients then list again; after a status code of 410 they would
 // retry.
-func (k *resource) watch(w http.ResponseWriter, r *http.Request) error {
+func (k *watched) watch(w http.ResponseWriter, r *http.Request) error {
+	if r.Method == http.MethodHead {
+		return errNoHead()
+	}
 	asked, err := k.watchRequest(r, k.scope(r), listParams, wire.JSON, wire.Table, wire.Metadata, wire.Events)
 	if err != nil {
 		return err
@@ -25,14 +76,14 @@ func (k *resource) watch(w http.ResponseWriter, r *http.Request) error {
 	return k.serveWatch(w, r, asked)
 }
 
-func (k *resource) serveWatch(w http.ResponseWriter, r *http.Request, asked *watchRequest) error {
-	place := k.watches.take(r)
+func (k *watched) serveWatch(w http.ResponseWriter, r *http.Request, asked *watchRequest) error {
+	place := k.places.take(r)
 	if place == nil {
 		return apierrors.NewTooManyRequests("too many watches are running", 1)
 	}
-	defer k.watches.leave(place)
-	k.metrics.watchers.Inc()
-	defer k.metrics.watchers.Dec()
+	defer k.places.leave(place)
+	k.opts.Running.Inc()
+	defer k.opts.Running.Dec()
 
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -44,7 +95,7 @@ func (k *resource) serveWatch(w http.ResponseWriter, r *http.Request, asked *wat
 	case err != nil:
 		return err
 	}
-	k.warnOfUnreadable(w, asked.scope)
+	warnOfUnreadable(w, k.opts.Reads, asked.scope)
 	stream := newStream(w, k, asked)
 	stream.ended = place.ended
 	return stream.run(ctx, started)
@@ -74,7 +125,7 @@ func watchTime(seconds int64) time.Duration {
 }
 
 // watchRequest reads the query and narrows scope by its selectors.
-func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []string, offer ...wire.Format) (*watchRequest, error) {
+func (k *watched) watchRequest(r *http.Request, scope store.Scope, allowed []string, offer ...wire.Format) (*watchRequest, error) {
 	f, err := wire.Negotiate(r, offer...)
 	if err != nil {
 		return nil, err
@@ -119,7 +170,7 @@ func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []st
 	if err != nil {
 		return nil, err
 	}
-	asked.events = eventEncoder{k: k, format: f, include: include}
+	asked.events = eventEncoder{k: k.shown, format: f, include: include}
 	return asked, asked.readLastEvent(r)
 }
 
@@ -134,13 +185,13 @@ type startedWatch struct {
 	again []store.Event
 }
 
-func (k *resource) beginWatch(ctx context.Context, asked *watchRequest) (*startedWatch, error) {
+func (k *watched) beginWatch(ctx context.Context, asked *watchRequest) (*startedWatch, error) {
 	if asked.after > 0 {
 		return k.resumeWatch(ctx, asked)
 	}
 	ctx1, cancel := context.WithTimeout(ctx, k.opts.RequestTimeout)
 	defer cancel()
-	ctx1, done := k.waiting(ctx1, asked.fresh)
+	ctx1, done := waiting(ctx1, asked.fresh, k.opts.RevisionTimeout)
 	defer done()
 	list, err := k.opts.Reads.List(ctx1, asked.scope, store.ListOptions{AtLeast: asked.fresh})
 	if err != nil {
@@ -158,7 +209,7 @@ func (k *resource) beginWatch(ctx context.Context, asked *watchRequest) (*starte
 
 // resumeWatch waits for the first batch, because a store may find out only then
 // that the revision has expired.
-func (k *resource) resumeWatch(ctx context.Context, asked *watchRequest) (*startedWatch, error) {
+func (k *watched) resumeWatch(ctx context.Context, asked *watchRequest) (*startedWatch, error) {
 	watcher, err := k.opts.Reads.Watch(ctx, asked.scope, asked.after)
 	if err != nil {
 		return nil, err
@@ -176,7 +227,7 @@ func (k *resource) resumeWatch(ctx context.Context, asked *watchRequest) (*start
 
 // again returns the changes of the revision to resume from. It fails if that
 // revision has expired since the watch began.
-func (k *resource) again(asked *watchRequest) ([]store.Event, error) {
+func (k *watched) again(asked *watchRequest) ([]store.Event, error) {
 	reads, ok := k.opts.Reads.(store.Repeater)
 	if !ok || asked.whole {
 		return nil, nil
@@ -186,4 +237,8 @@ func (k *resource) again(asked *watchRequest) ([]store.Event, error) {
 		return nil, err
 	}
 	return events, nil
+}
+
+func errNoHead() error {
+	return wire.BadRequest("watch: all of a watch is in its body, which HEAD does not want; send GET")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/openapi"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -18,7 +19,7 @@ var watchKindsParams = params("kinds", "namespace", "labelSelector", "fieldSelec
 
 // watchKinds answers a watch of several kinds in the order of revisions: the events
 // of a transaction follow each other, whatever kinds it changed.
-func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request) error {
+func (h *watcher) watchKinds(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return errNoHead()
 	}
@@ -31,7 +32,7 @@ func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request) error {
 	if q.Has("namespace") && schema.CheckNamespace(namespace) != nil {
 		return wire.BadParam(q, "namespace", "the name of one, or left out for all")
 	}
-	k := &resource{Server: s}
+	k := h.of(nil, "")
 	asked, err := k.watchRequest(r, store.Scope{Namespace: namespace}, watchKindsParams, wire.JSON, wire.Events)
 	if err != nil {
 		return err
@@ -59,4 +60,11 @@ func kindsParam(q url.Values) ([]*schema.Kind, error) {
 		return nil, nil
 	}
 	return kinds, nil
+}
+
+// Endpoint returns the endpoint of watches of several kinds.
+func (h *watcher) Endpoint() openapi.Endpoint {
+	types := slices.Concat(wire.JSON.Names(), wire.Events.Names())
+	return openapi.Endpoint{Method: http.MethodGet, Path: watchPath, Watch: h.watchKinds, Params: watchKindsParams, Success: 200,
+		Answer: openapi.Content{Media: types, Shape: openapi.AnyShape}, Doc: "Watches objects of several kinds."}
 }

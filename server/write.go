@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -119,8 +120,8 @@ func (k *resource) beginWrite(r *http.Request, allowed []string) (wire.Format, s
 
 // writesOf returns the store to write to: the real one or one for a dry run. It fails if
 // the store does not answer.
-func (s *Server) writesOf(q url.Values) (store.Interface, error) {
-	if err := s.checkWritable(); err != nil {
+func (a *api) writesOf(q url.Values) (store.Interface, error) {
+	if err := store.CheckWritable(a.opts.Reads); err != nil {
 		return nil, err
 	}
 	if err := wire.CheckFilled(q, "dryRun"); err != nil {
@@ -128,9 +129,9 @@ func (s *Server) writesOf(q url.Values) (store.Interface, error) {
 	}
 	dryRun, err := wire.ChoiceParam(q, "dryRun", metav1.DryRunAll)
 	if err != nil || dryRun == "" {
-		return s.opts.Store, err
+		return a.opts.Store, err
 	}
-	return s.newDryRunStore(), nil
+	return newDryRunStore(a.opts.Store, a.opts.MaxTransaction), nil
 }
 
 // checkFieldValidation accepts the values of Kubernetes. Unknown fields are refused
@@ -167,4 +168,17 @@ func withGeneratedName(obj *schema.Object) (*schema.Object, error) {
 	meta := obj.Meta
 	meta.Name = meta.GenerateName + rand.String(5)
 	return obj.WithMeta(meta)
+}
+
+// readObject decodes the object in a body, checks each field, and checks that the
+// object matches the URL. The list holds warnings.
+func (k *resource) readObject(r *http.Request) (*schema.Object, diag.List, error) {
+	body, media, err := readBody(r, wire.ObjectTypes...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if media == wire.JSON.Names()[0] && !json.Valid(body) {
+		return nil, nil, malformedJSON(body)
+	}
+	return k.bodies.decodeFor(r.Context(), body, k.target(r))
 }

@@ -51,3 +51,28 @@ type HistorianAtHand interface {
 	// HistoryAtHand is History by whatever state is at hand, however old.
 	HistoryAtHand(ctx context.Context, key schema.Key) ([]Version, error)
 }
+
+// OutageOf returns the present outage of the store that r reads from, if r knows of one.
+func OutageOf(r Reader) (o Outage, ok bool) {
+	if f, follows := r.(Follower); follows {
+		return f.Outage()
+	}
+	return Outage{}, false
+}
+
+// CheckAnswers returns ErrUnavailable at once if the store that r reads from does not
+// answer.
+func CheckAnswers(r Reader) error {
+	if o, out := OutageOf(r); out {
+		return &Error{Kind: ErrUnavailable, Detail: o.String()}
+	}
+	return nil
+}
+
+// CheckWritable is CheckAnswers before a write: its error says that nothing was written.
+func CheckWritable(r Reader) error {
+	if o, out := OutageOf(r); out {
+		return &Error{Kind: ErrUnavailable, Detail: "nothing was written: " + o.String()}
+	}
+	return nil
+}

@@ -27,6 +27,10 @@ const (
 	mostLong = 32
 )
 
+// Patience is how long a request waits for its turn to do long work. It is longer than
+// mostDebt.
+const Patience = 20 * time.Second
+
 // ErrCrowded reports that the most callers are already waiting.
 var ErrCrowded = errors.New("too much long work is waiting")
 

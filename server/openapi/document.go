@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // Document is the part of an OpenAPI document that describes endpoints.
@@ -70,7 +72,7 @@ func (d Document) responses(e Endpoint) Node {
 	if e.Method == http.MethodGet {
 		out[strconv.Itoa(http.StatusNotModified)] = Node{"description": "The answer still has the ETag of If-None-Match."}
 	}
-	failure := Content{ObjectTypes, statusShape}
+	failure := Content{wire.ObjectTypes, statusShape}
 	for _, code := range failuresOf(e) {
 		out[strconv.Itoa(code)] = Node{"description": http.StatusText(code), "content": d.content(failure)}
 	}

@@ -8,8 +8,6 @@
 package openapi
 
 import (
-	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/pilot-api/pilot-api/server/wire"
@@ -21,13 +19,17 @@ type Node map[string]any
 // Endpoint is one method on one path.
 type Endpoint struct {
 	Method, Path string
-	Handler      http.HandlerFunc
-	Doc          string
-	Params       []string // allowed in the query
-	Body         *Content // of a request; nil if there is none
-	Success      int      // the only code of success
-	Answer       Content
-	GVK          Node // of the objects; nil if they are of several kinds
+	// Handler answers a request within a bounded time; nil if Watch answers all requests.
+	Handler wire.Handler
+	// Watch answers requests with watch=true for as long as they go on; nil if there are
+	// none.
+	Watch   wire.Handler
+	Doc     string
+	Params  []string // allowed in the query
+	Body    *Content // of a request; nil if there is none
+	Success int      // the only code of success
+	Answer  Content
+	GVK     Node // of the objects; nil if they are of several kinds
 }
 
 // Content describes a body.
@@ -36,11 +38,16 @@ type Content struct {
 	Shape Shape
 }
 
-// ObjectTypes are the media types of an object.
-var ObjectTypes = slices.Concat(wire.JSON.Names(), wire.YAML.Names())
-
 // GVK describes a kind in an apiVersion, "group/version".
 func GVK(apiVersion, kind string) Node {
 	group, version, _ := strings.Cut(apiVersion, "/")
 	return Node{"group": group, "version": version, "kind": kind}
+}
+
+// Of returns endpoints as those for objects of a kind.
+func Of(gvk Node, endpoints ...Endpoint) []Endpoint {
+	for i := range endpoints {
+		endpoints[i].GVK = gvk
+	}
+	return endpoints
 }

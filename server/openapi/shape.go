@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // Shape is a schema of an OpenAPI document, with the definitions that it refers to.
@@ -62,7 +63,7 @@ func definitionOf(kind *schema.Kind, version string) string {
 }
 
 // AnswerOf returns the content of an answer that encodes a value like v.
-func AnswerOf(v any) Content { return Content{ObjectTypes, ShapeOf(v)} }
+func AnswerOf(v any) Content { return Content{wire.ObjectTypes, ShapeOf(v)} }
 
 // ShapeOf returns the shape of a Go value as JSON. It panics if there is none.
 func ShapeOf(v any) Shape {

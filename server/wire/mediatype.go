@@ -152,3 +152,6 @@ func CheckCharset(r *http.Request) error {
 func unsupported(format string, args ...any) error {
 	return Failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, format, args...)
 }
+
+// ObjectTypes are the media types of an object.
+var ObjectTypes = slices.Concat(JSON.Names(), YAML.Names())
