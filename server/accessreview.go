@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/answer"
+	"github.com/pilot-api/pilot-api/server/intake"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
@@ -32,7 +34,7 @@ var (
 		metav1.APIResource{Name: "selfsubjectaccessreviews", SingularName: "selfsubjectaccessreview", Kind: "SelfSubjectAccessReview", Verbs: metav1.Verbs{"create"}},
 		metav1.APIResource{Name: "selfsubjectrulesreviews", SingularName: "selfsubjectrulesreview", Kind: "SelfSubjectRulesReview", Verbs: metav1.Verbs{"create"}},
 	)
-	reviewParams = params("dryRun", "fieldManager", "fieldValidation")
+	reviewParams = wire.Params("dryRun", "fieldManager", "fieldValidation")
 	// kubectl knows these types and sends them in protobuf, which no other path
 	// accepts.
 	reviewTypes = append(slices.Clone(wire.ObjectTypes), runtime.ContentTypeProtobuf)
@@ -115,10 +117,10 @@ func (s *Server) rulesReview(w http.ResponseWriter, r *http.Request) error {
 // readReview decodes the body into review. The body may leave out its kind and
 // apiVersion.
 func readReview(r *http.Request, review runtime.Object) error {
-	if err := wire.CheckParams(queryOf(r), reviewParams); err != nil {
+	if err := wire.CheckParams(wire.Query(r), reviewParams); err != nil {
 		return err
 	}
-	body, media, err := readBody(r, reviewTypes...)
+	body, media, err := intake.ReadBody(r, reviewTypes...)
 	if err != nil {
 		return err
 	}
@@ -142,5 +144,5 @@ func writeReview(w http.ResponseWriter, r *http.Request, review any) error {
 	if err != nil {
 		return err
 	}
-	return writeValue(w, http.StatusCreated, f, review)
+	return answer.WriteValue(w, http.StatusCreated, f, review)
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -54,4 +55,12 @@ func (a acknowledging) done(o *schema.Object, err error) (*schema.Object, error)
 		a.to.Acknowledged(o.Revision())
 	}
 	return o, err
+}
+
+// checkedBy returns the check of writes by discovery.
+func checkedBy(p *discovery.Publisher) func(context.Context, []schema.Change, bool) diag.List {
+	return func(ctx context.Context, changes []schema.Change, dryRun bool) diag.List {
+		found, _ := p.Check(ctx, discovery.Written{Changes: changes, DryRun: dryRun})
+		return found
+	}
 }

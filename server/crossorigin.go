@@ -11,9 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pilot-api/pilot-api/server/wire"
-
 	"github.com/pilot-api/pilot-api/server/rest"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // Any page in a browser on this machine can send requests to a loopback address,

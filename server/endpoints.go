@@ -4,11 +4,13 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/openapi"
-	"github.com/pilot-api/pilot-api/server/wire"
 	authorization "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/intake"
+	"github.com/pilot-api/pilot-api/server/openapi"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // kindEndpoints returns the endpoints of one kind in one version.
@@ -31,7 +33,7 @@ func (s *Server) reviewEndpoints() []openapi.Endpoint {
 	post := func(path string, handler wire.Handler, review any, doc string) openapi.Endpoint {
 		shape := openapi.ShapeOf(review)
 		return openapi.Endpoint{
-			Method: http.MethodPost, Path: path, Handler: s.bodies.admitted(work{}, handler), Params: reviewParams, Doc: doc,
+			Method: http.MethodPost, Path: path, Handler: s.bodies.Admitted(intake.Work{}, handler), Params: reviewParams, Doc: doc,
 			Body: &openapi.Content{Media: reviewTypes, Shape: shape}, Success: 201, Answer: openapi.Content{Media: wire.ObjectTypes, Shape: shape},
 		}
 	}
@@ -75,7 +77,7 @@ func statusIsComputed(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) listOrWatch(list, watch wire.Handler) http.HandlerFunc {
 	lists, watches := s.bounded(list), s.handle(watch)
 	return func(w http.ResponseWriter, r *http.Request) {
-		watch, err := wire.BoolParam(queryOf(r), "watch")
+		watch, err := wire.BoolParam(wire.Query(r), "watch")
 		switch {
 		case err != nil:
 			s.fail(w, r, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/server/answer"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -19,7 +20,7 @@ import (
 // fail answers a failed request: the client gets a Status, the log gets the cause.
 // Every failure ends here.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	status := statusOf(err)
+	status := wire.StatusOf(err)
 	if status.Code >= 500 && errors.Is(r.Context().Err(), context.Canceled) {
 		status.Code = statusClientGone
 	}
@@ -36,7 +37,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		f = wire.JSON
 	}
 	if body, err := json.Marshal(status); err == nil {
-		_ = writeText(w, int(status.Code), f, body)
+		_ = answer.WriteText(w, int(status.Code), f, body)
 	}
 }
 
@@ -55,9 +56,9 @@ func (s *Server) logFailure(r *http.Request, status *metav1.Status, err error) {
 		level = slog.LevelError
 	}
 	s.opts.Log.LogAttrs(r.Context(), level, "request failed",
-		slog.String("method", wire.Short(r.Method, mostLogged)), slog.String("path", wire.Short(r.URL.Path, mostLogged)),
-		slog.Int("status", int(status.Code)), slog.String("error", wire.Short(store.Logged(err).String(), 4*mostLogged)),
-		slog.String("id", requestID(r)))
+		slog.String("method", wire.Short(r.Method, wire.MostLogged)), slog.String("path", wire.Short(r.URL.Path, wire.MostLogged)),
+		slog.Int("status", int(status.Code)), slog.String("error", wire.Short(store.Logged(err).String(), 4*wire.MostLogged)),
+		slog.String("id", wire.RequestID(r)))
 }
 
 func (s *Server) noSuchPath(w http.ResponseWriter, r *http.Request) {

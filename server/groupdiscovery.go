@@ -7,6 +7,7 @@ import (
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/server/answer"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
@@ -20,7 +21,7 @@ func writeGroups(w http.ResponseWriter, r *http.Request, lists []metav1.APIResou
 	if f == wire.Discovery {
 		plain = groupDiscovery(lists)
 	}
-	return writeValue(w, http.StatusOK, f, plain)
+	return answer.WriteValue(w, http.StatusOK, f, plain)
 }
 
 // groupDiscovery converts lists of resources to aggregated discovery.

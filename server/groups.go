@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/actions"
+	"github.com/pilot-api/pilot-api/server/answer"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
@@ -32,7 +34,7 @@ func (s *Server) coreVersions(w http.ResponseWriter, r *http.Request) error {
 // coreResources answers /api/v1. Clients refuse an empty list, so it has List, a
 // kind without verbs, which no client sends.
 func (s *Server) coreResources(w http.ResponseWriter, r *http.Request) error {
-	return writeJSON(w, r, coreList)
+	return answer.WriteJSON(w, r, coreList)
 }
 
 var coreList = resourceList("v1", metav1.APIResource{
@@ -47,7 +49,7 @@ func (s *Server) namespace(w http.ResponseWriter, r *http.Request) error {
 	if schema.CheckNamespace(name) != nil {
 		return apierrors.NewNotFound(metav1.Unversioned.WithResource("namespaces").GroupResource(), name)
 	}
-	return writeJSON(w, r, struct {
+	return answer.WriteJSON(w, r, struct {
 		metav1.TypeMeta   `json:",inline"`
 		metav1.ObjectMeta `json:"metadata"`
 		Status            map[string]string `json:"status"`
@@ -91,7 +93,7 @@ func (s *Server) group(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	g.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
-	return writeJSON(w, r, g)
+	return answer.WriteJSON(w, r, g)
 }
 
 func apiGroup(name string) metav1.APIGroup {
@@ -111,7 +113,7 @@ func apiGroup(name string) metav1.APIGroup {
 func (s *Server) resources(w http.ResponseWriter, r *http.Request) error {
 	for _, there := range catalogue() {
 		if there.GroupVersion == groupVersion(r) {
-			return writeJSON(w, r, there)
+			return answer.WriteJSON(w, r, there)
 		}
 	}
 	s.noSuchPath(w, r)
@@ -137,7 +139,7 @@ var catalogue = sync.OnceValue(func() []metav1.APIResourceList {
 			byVersion[in].APIResources = append(byVersion[in].APIResources, resourcesOf(kind)...)
 		}
 	}
-	byVersion[registryVersion].APIResources = append(byVersion[registryVersion].APIResources, actions...)
+	byVersion[wire.RegistryVersion].APIResources = append(byVersion[wire.RegistryVersion].APIResources, actions.Resources...)
 	out := make([]metav1.APIResourceList, len(order), len(order)+1)
 	for i, in := range order {
 		out[i] = *byVersion[in]

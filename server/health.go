@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/pilot-api/pilot-api/server/answer"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
@@ -60,7 +61,7 @@ func runChecks(w http.ResponseWriter, r *http.Request, name string, checks []Che
 			lines = append(lines, fmt.Sprintf("[-]%s failed: %v", c.Name, err))
 		}
 	}
-	if code == http.StatusOK && !queryOf(r).Has("verbose") {
+	if code == http.StatusOK && !wire.Query(r).Has("verbose") {
 		wire.WriteText(w, code, "ok\n")
 		return
 	}
@@ -69,7 +70,7 @@ func runChecks(w http.ResponseWriter, r *http.Request, name string, checks []Che
 }
 
 func (s *Server) version(w http.ResponseWriter, r *http.Request) error {
-	return writeJSON(w, r, s.opts.Version)
+	return answer.WriteJSON(w, r, s.opts.Version)
 }
 
 // index lists the paths without parameters.
@@ -83,7 +84,7 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	})
 	slices.Sort(paths)
 	if err == nil {
-		err = writeJSON(w, r, map[string][]string{"paths": slices.Compact(paths)})
+		err = answer.WriteJSON(w, r, map[string][]string{"paths": slices.Compact(paths)})
 	}
 	if err != nil {
 		s.fail(w, r, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
+	"github.com/pilot-api/pilot-api/server/inspect"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -33,7 +34,7 @@ func (s *Server) identify(next http.Handler) http.Handler {
 			id = s.ids.next()
 		}
 		w.Header().Set(requestIDHeader, id)
-		next.ServeHTTP(w, withID(r, id))
+		next.ServeHTTP(w, wire.WithID(r, id))
 	})
 }
 
@@ -76,15 +77,15 @@ func (s *Server) logRequest(r *http.Request, code, bytes int, took time.Duration
 		return // Polls skip the cost of a line that is not logged.
 	}
 	s.opts.Log.LogAttrs(r.Context(), level, "request",
-		slog.String("method", wire.Short(r.Method, mostLogged)), slog.String("path", wire.Short(logged(r), mostLogged)),
+		slog.String("method", wire.Short(r.Method, wire.MostLogged)), slog.String("path", wire.Short(logged(r), wire.MostLogged)),
 		slog.Int("status", code), slog.Int("bytes", bytes),
-		slog.Duration("took", took), slog.String("id", requestID(r)))
+		slog.Duration("took", took), slog.String("id", wire.RequestID(r)))
 }
 
 // logged returns the path with its query. It leaves out the query of questions
 // about a request, which may contain somebody's cookie.
 func logged(r *http.Request) string {
-	if strings.HasPrefix(r.URL.Path, proxiesPath+"/") {
+	if strings.HasPrefix(r.URL.Path, inspect.ProxiesPath+"/") {
 		return r.URL.EscapedPath()
 	}
 	return r.URL.RequestURI()
@@ -107,7 +108,7 @@ func logLevel(r *http.Request, code int) slog.Level {
 			return slog.LevelDebug
 		}
 	}
-	if code < 400 && isRead(r) {
+	if code < 400 && wire.IsRead(r) {
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo
@@ -125,7 +126,7 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 			if v == http.ErrAbortHandler {
 				panic(v)
 			}
-			s.opts.Log.ErrorContext(r.Context(), "panic in a handler", "panic", wire.Short(fmt.Sprint(v), mostLogged), "id", requestID(r), "stack", string(debug.Stack()))
+			s.opts.Log.ErrorContext(r.Context(), "panic in a handler", "panic", wire.Short(fmt.Sprint(v), wire.MostLogged), "id", wire.RequestID(r), "stack", string(debug.Stack()))
 			if answered(w) {
 				panic(http.ErrAbortHandler)
 			}
@@ -148,14 +149,14 @@ func (s *Server) handle(h wire.Handler) http.HandlerFunc {
 // the server's or a shorter one from ?timeout=, and compresses large answers.
 func (s *Server) bounded(h wire.Handler) http.HandlerFunc {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
-		timeout, err := wire.DurationParam(queryOf(r), "timeout", s.opts.RequestTimeout)
+		timeout, err := wire.DurationParam(wire.Query(r), "timeout", s.opts.RequestTimeout)
 		if err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), min(timeout, s.opts.RequestTimeout))
 		defer cancel()
 		s.warnOfOutage(w, r)
-		return s.pacer.compressed(h)(w, r.WithContext(ctx))
+		return s.pacer.Compressed(h)(w, r.WithContext(ctx))
 	})
 }
 
@@ -176,14 +177,14 @@ func (s *Server) checkURL(next http.Handler) http.Handler {
 			s.fail(w, r, wire.BadRequest("query %q: %v", r.URL.RawQuery, err))
 			return
 		}
-		setQuery(r, query)
+		wire.SetQuery(r, query)
 		next.ServeHTTP(w, r)
 	})
 }
 
 // checkConditions refuses conditions that the request would ignore.
 func checkConditions(r *http.Request) error {
-	if isRead(r) {
+	if wire.IsRead(r) {
 		return nil
 	}
 	match, noneMatch, one := r.Header["If-Match"], r.Header["If-None-Match"], wire.PathParam(r, "name") != ""
@@ -201,11 +202,11 @@ func checkConditions(r *http.Request) error {
 // warnOfOutage warns that an answer with whatever state is at hand has the last known
 // one.
 func (s *Server) warnOfOutage(w http.ResponseWriter, r *http.Request) {
-	if !isRead(r) || queryOf(r).Get("resourceVersion") != "0" {
+	if !wire.IsRead(r) || wire.Query(r).Get("resourceVersion") != "0" {
 		return
 	}
 	if o, out := store.OutageOf(s.opts.Reads); out {
-		addWarning(w, o.Warning())
+		wire.AddWarning(w, o.Warning())
 	}
 }
 

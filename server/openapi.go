@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/answer"
 	"github.com/pilot-api/pilot-api/server/openapi"
+	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // Media types of an OpenAPI v2 document in protobuf: acceptedV2 is kubectl's
@@ -21,7 +23,7 @@ const (
 // the server. In protobuf the document is the empty message.
 func (s *Server) openAPIv2(w http.ResponseWriter, r *http.Request) error {
 	if !strings.Contains(r.Header.Get("Accept"), acceptedV2) {
-		return writeJSON(w, r, openapi.Node{"swagger": "2.0", "info": s.openAPIInfo(), "paths": openapi.Node{}})
+		return answer.WriteJSON(w, r, openapi.Node{"swagger": "2.0", "info": s.openAPIInfo(), "paths": openapi.Node{}})
 	}
 	w.Header().Set("Content-Type", protobufV2)
 	w.WriteHeader(http.StatusOK)
@@ -39,7 +41,7 @@ func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
 		name := "apis/" + there.GroupVersion
 		paths[name] = openapi.Node{"serverRelativeURL": "/openapi/v3/" + name}
 	}
-	return writeJSON(w, r, openapi.Node{"paths": paths})
+	return answer.WriteJSON(w, r, openapi.Node{"paths": paths})
 }
 
 // openAPI answers with the document of one group and version: its paths, their
@@ -49,7 +51,7 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 	asked := groupVersion(r)
 	doc := openapi.NewDocument()
 	switch asked {
-	case registryVersion:
+	case wire.RegistryVersion:
 		doc.Add(s.registryEndpoints())
 	case reviewsVersion:
 		doc.Add(s.reviewEndpoints())
@@ -65,7 +67,7 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 		s.noSuchPath(w, r)
 		return nil
 	}
-	return writeJSON(w, r, openapi.Node{
+	return answer.WriteJSON(w, r, openapi.Node{
 		"openapi":    "3.0.0",
 		"info":       s.openAPIInfo(),
 		"paths":      doc.Paths,

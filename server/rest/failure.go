@@ -24,7 +24,7 @@ func (d discoveryErrors) write(w http.ResponseWriter, r *http.Request, err error
 		err = fmt.Errorf("a poll must not be larger than %d bytes", maxPoll)
 	}
 	d.log.DebugContext(r.Context(), "discovery refused",
-		"path", wire.Short(r.URL.Path, mostLogged), "status", status, "err", wire.Short(store.Logged(err).String(), mostLogged))
+		"path", wire.Short(r.URL.Path, wire.MostLogged), "status", status, "err", wire.Short(store.Logged(err).String(), wire.MostLogged))
 	if errors.Is(err, discovery.ErrOverBudget) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(overBudgetRetry.Seconds())))
 	}
@@ -34,9 +34,6 @@ func (d discoveryErrors) write(w http.ResponseWriter, r *http.Request, err error
 	}
 	http.Error(w, text, status)
 }
-
-// mostLogged bounds each text of a request in a line of the log, in bytes.
-const mostLogged = 1 << 10
 
 // overBudgetRetry is the Retry-After for a proxy that was refused for lack of room.
 const overBudgetRetry = 30 * time.Second

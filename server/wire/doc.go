@@ -1,4 +1,4 @@
-// Package wire reads requests and writes answers as all paths of the server do: media
-// types, parameters of the path and of the query, YAML, and failures as Status objects.
-// It knows nothing of objects and of the store.
+// Package wire has the words of requests and answers that all endpoints share: media types,
+// parameters of the path and of the query, YAML, Warning headers, and failures as Status
+// objects. It calls no store.
 package wire

@@ -5,6 +5,9 @@ import (
 	"unicode/utf8"
 )
 
+// MostLogged bounds each text of a request in a line of the log, in bytes.
+const MostLogged = 1 << 10
+
 // Short returns a text of a request as it is logged or kept: of a longer text the first
 // most bytes, and how many more there were.
 func Short(text string, most int) string {

@@ -1,0 +1,15 @@
+// Package actions answers Transactions and Rollbacks: objects that a client creates to have
+// several operations done.
+//
+// Comes in: a body with operations, or with a revision to return to. Goes out: transactions
+// of the store, and a status that says what was done.
+//
+//	actions.go         the endpoints
+//	action.go          actions as API objects
+//	transaction.go     operations that are all done or none
+//	operation.go       one operation
+//	storedlength.go    length of the stored objects of a transaction
+//	refusedsteps.go    errors of several operations
+//	rollback.go        return to a revision at once
+//	rollbackstep.go    return to a revision in steps
+package actions

@@ -1,0 +1,144 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/replica"
+	"github.com/pilot-api/pilot-api/server/wire"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// ProblemsPath lists the problems of the published configuration.
+const ProblemsPath = "/debug/problems"
+
+var problemParams = wire.Params("resourceVersion", "local", "api")
+
+// publishTimeout is how long a request waits for the configuration of a revision.
+// It is shorter than clients wait.
+const publishTimeout = 10 * time.Second
+
+// Problems answers with what the published configuration could not honour and with
+// the revision that it was compiled from. As in a list, resourceVersion sets how
+// fresh that must be: unset means the newest, 0 means any, and another value means
+// not older than that. The answer includes what proxies of other replicas refuse,
+// unless local=true. With api=v1 it includes what Envoys of that API would lose,
+// whether or not there are any, for all proxies that this replica knows.
+func (h *Handler) Problems(w http.ResponseWriter, r *http.Request) error {
+	q := wire.Query(r)
+	if err := wire.CheckParams(q, problemParams); err != nil {
+		return err
+	}
+	atLeast, err := wire.AtLeastParam(q)
+	if err != nil {
+		return err
+	}
+	local, err := h.isLocal(r, q)
+	if err != nil {
+		return err
+	}
+	inV1, err := asksV1(q)
+	if err != nil {
+		return err
+	}
+	if err := h.awaitPublished(r.Context(), atLeast); err != nil {
+		return err
+	}
+	var out reported
+	report := h.opts.Discovery.Report()
+	if inV1 {
+		lost, left, err := h.opts.Discovery.LostInV1(r.Context())
+		if err != nil {
+			return notCompiled(err)
+		}
+		report, out.NotLookedAt = report.With(lost), left
+	}
+	if !local {
+		report = report.With(h.problemsOfOthers(w, r, q))
+	}
+	out.Revision, out.Problems = report.Revision, append(diag.List{}, report.Problems...)
+	return h.opts.LargeReads.WriteJSON(w, r, "problems", func() (any, error) { return out, nil })
+}
+
+// reported is the JSON form of a Report.
+type reported struct {
+	Revision int64     `json:"revision"`
+	Problems diag.List `json:"problems"`
+	// NotLookedAt counts the kinds of proxies that were not checked because there are
+	// too many.
+	NotLookedAt int `json:"notLookedAt,omitempty"`
+}
+
+// asksV1 reads whether the client asks for what Envoys of the v1 API would lose.
+// The v3 API has all features, so nothing is lost in it.
+func asksV1(q url.Values) (bool, error) {
+	switch api := q.Get("api"); api {
+	case "":
+		return false, nil
+	case "v1":
+		return true, nil
+	default:
+		return false, wire.BadRequest("api: want v1 or nothing, found %q", api)
+	}
+}
+
+func (h *Handler) problemsOfOthers(w http.ResponseWriter, r *http.Request, q url.Values) (all diag.List) {
+	ctx, cancel := context.WithTimeout(r.Context(), publishTimeout+replica.Timeout)
+	defer cancel()
+	var mu sync.Mutex
+	h.askOthers(ctx, w, "problems", func(of replica.Replica) error {
+		var found reported
+		_, err := replica.Ask(ctx, of, []string{ProblemsPath}, withoutAPI(q), "", &found)
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, found.Problems...)
+		return err
+	})
+	return all
+}
+
+// withoutAPI returns the query for other replicas. They have the same objects, so
+// only this replica finds out what is lost of them.
+func withoutAPI(q url.Values) url.Values {
+	q = maps.Clone(q)
+	q.Del("api")
+	return q
+}
+
+// awaitPublished waits until the configuration of objects as fresh as atLeast, in
+// the sense of store.ReadOptions, has been compiled.
+func (h *Handler) awaitPublished(ctx context.Context, atLeast int64) error {
+	if atLeast == store.Any {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	// Listing nothing brings the reads of this replica up to the revision.
+	list, err := h.opts.Reads.List(ctx, nothing, store.ListOptions{AtLeast: atLeast})
+	if err == nil {
+		atLeast = cmp.Or(atLeast, list.Revision)
+		err = h.opts.Discovery.Await(ctx, atLeast)
+	}
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	wanted := "the newest revision"
+	if atLeast > 0 {
+		wanted = "revision " + strconv.FormatInt(atLeast, 10)
+	}
+	return &store.Error{Kind: store.ErrFuture, Detail: fmt.Sprintf(
+		"the configuration of %s has not been compiled in time: that of revision %d is in force; ask with resourceVersion=0 for its problems",
+		wanted, h.opts.Discovery.Revision())}
+}
+
+// nothing is a scope without objects, because its namespace has an invalid name.
+var nothing = store.Scope{Kind: schema.Kinds()[0], Namespace: "-"}

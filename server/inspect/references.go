@@ -1,0 +1,47 @@
+package inspect
+
+import (
+	"net/http"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/wire"
+)
+
+// referencesPath lists what an object names and what names it.
+const referencesPath = "/apis/" + wire.RegistryVersion + "/references"
+
+var referenceParams = wire.Params("object", "resourceVersion")
+
+// references answers from the objects that the published configuration was compiled
+// from. They are as fresh as in problems.
+func (h *Handler) references(w http.ResponseWriter, r *http.Request) error {
+	q := wire.Query(r)
+	if err := wire.CheckParams(q, referenceParams); err != nil {
+		return err
+	}
+	of, err := objectParam(q)
+	if err != nil {
+		return err
+	}
+	if len(of) == 0 {
+		return wire.BadRequest("object: say which, as KIND/NAMESPACE/NAME")
+	}
+	atLeast, err := wire.AtLeastParam(q)
+	if err != nil {
+		return err
+	}
+	if err := h.awaitPublished(r.Context(), atLeast); err != nil {
+		return err
+	}
+	found, revision, err := h.opts.Discovery.References(schema.Key(of[0]))
+	if err != nil {
+		return notInspected(err)
+	}
+	return h.opts.LargeReads.WriteJSON(w, r, "references", func() (any, error) { return referencesAnswer{revision, found}, nil })
+}
+
+type referencesAnswer struct {
+	Revision int64 `json:"revision"` // of the objects
+	diag.References
+}

@@ -1,0 +1,12 @@
+// Package intake takes in the bodies of requests: it reads them within the memory for
+// writes, and decodes the objects in them. Large ones wait for their turn.
+//
+// Comes in: a request. Goes out: objects and warnings, or an error that says what is wrong
+// and where.
+//
+//	admission.go    memory for bodies and for decoding them
+//	body.go         the body of a request, and the objects in it
+//	decode.go       one object, checked against the URL
+//	longwork.go     turns of large objects
+//	outline.go      nesting and length of a JSON text before it is decoded
+package intake

@@ -1,0 +1,56 @@
+package objects
+
+import (
+	"context"
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/answer"
+	"github.com/pilot-api/pilot-api/server/intake"
+	"github.com/pilot-api/pilot-api/server/view"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// Options configure an API.
+type Options struct {
+	Store store.Interface
+	// MaxTransaction is the number of operations that Store accepts in one transaction.
+	MaxTransaction int
+	Reads          store.Reader
+	// RevisionTimeout bounds the wait of a read for the revision that it asks for.
+	RevisionTimeout time.Duration
+	// Check returns warnings about objects that were written, or would be by a dry run. They
+	// are about these objects among all others. Nil for none.
+	Check      func(ctx context.Context, changes []schema.Change, dryRun bool) diag.List
+	Statuses   *view.Statuses
+	Bodies     *intake.Decoder
+	LargeReads *answer.LargeReads
+	Pacer      *answer.Pacer
+}
+
+// API answers reads and writes of objects. It is safe for concurrent use.
+type API struct {
+	opts       Options
+	bodies     *intake.Decoder
+	largeReads *answer.LargeReads
+	kept       keptLists // lists that are requested again
+}
+
+// New returns an API. It starts nothing.
+func New(opts Options) *API {
+	a := &API{opts: opts, bodies: opts.Bodies, largeReads: opts.LargeReads}
+	a.kept.turn = opts.Pacer.TurnOfList
+	return a
+}
+
+// resource answers the URLs of one kind in one version.
+type resource struct {
+	*API
+	*view.Resource
+}
+
+// of returns the resource of a kind in a version.
+func (a *API) of(kind *schema.Kind, version string) *resource {
+	return &resource{a, view.New(a.opts.Statuses, kind, version)}
+}

@@ -1,0 +1,49 @@
+package objects
+
+import (
+	"net/http"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/wire"
+)
+
+// WarnOf sends warnings about written objects: those of each object by itself, and
+// those that this replica knows from all other objects.
+func (a *API) WarnOf(w http.ResponseWriter, r *http.Request, own diag.List, changes ...schema.Change) {
+	if a.opts.Check != nil {
+		own = append(own, beside(a.opts.Check(r.Context(), changes, wire.Query(r).Get("dryRun") != ""), own)...)
+	}
+	wire.Warn(w, own)
+}
+
+// Became returns the change of a write that is answered with an object. The object
+// exists, or it was marked for deletion, has lost its last finalizer and is gone.
+func Became(answer *schema.Object) schema.Change {
+	if answer.Meta.DeletionTimestamp != nil && len(answer.Meta.Finalizers) == 0 {
+		return schema.Change{Before: answer}
+	}
+	return schema.Change{After: answer}
+}
+
+// beside returns the problems of list that are not in own.
+func beside(list, own diag.List) diag.List {
+	known := map[diag.Problem]bool{}
+	for _, p := range own {
+		known[unnamed(p)] = true
+	}
+	var out diag.List
+	for _, p := range list {
+		if !known[unnamed(p)] {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// unnamed returns a problem without the fields that change when the object gets its
+// name and is no longer text.
+func unnamed(p diag.Problem) diag.Problem {
+	p.Object.Name, p.Position = "", nil
+	return p
+}

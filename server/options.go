@@ -1,0 +1,119 @@
+package server
+
+import (
+	"cmp"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/server/admission"
+	"github.com/pilot-api/pilot-api/server/replica"
+	"github.com/pilot-api/pilot-api/server/rest"
+	"github.com/pilot-api/pilot-api/server/watch"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// Options configure a Server. Store and Reads are required. A limit of zero means
+// the default in its comment.
+type Options struct {
+	// Store performs the writes. It must validate objects (store.Strict), because the
+	// server relies on it to check the result of a patch.
+	Store store.Interface
+	// MaxTransaction is the number of operations that Store accepts in one transaction
+	// (store.MaxTxnOps). A dry run accepts no more.
+	MaxTransaction int
+	// Reads answers GET, LIST and WATCH. It is usually the cache over Store.
+	Reads store.Reader
+	// Discovery answers proxies. If it is nil, the server is only a config store and
+	// has no discovery paths.
+	Discovery *discovery.Publisher
+	// Peers are the other replicas; nil if there are none.
+	Peers replica.Peers
+	// Ready are the checks of /readyz, run in this order.
+	Ready []Check
+	// Registry collects the server's metrics, and /metrics shows it. If it is nil, the
+	// server makes its own.
+	Registry *prometheus.Registry
+	// Long admits the writes of large objects; nil means one for all processors.
+	Long *admission.Long
+	// LongReads admits the encoding of large answers; nil means one for all
+	// processors.
+	LongReads *admission.Long
+	// Log receives a line for each request that changes something or fails, and at
+	// level debug for all others; nil drops them.
+	Log *slog.Logger
+	// Version is the answer of /version.
+	Version version.Info
+
+	// Sockets are the addresses for proxies on this machine. Anybody may ask for them.
+	Sockets rest.Sockets
+
+	// ProxyReturn is how long after the start the server expects proxies that were
+	// connected before to reconnect; 0 means that it does not wait. During that time,
+	// an object that no proxy has is Unknown instead of programmed, in a mesh that is
+	// older than the start.
+	ProxyReturn time.Duration
+
+	// HostNames are the names that requests may use, besides localhost and loopback
+	// addresses on a loopback listener, and besides what Envoys send. If there are
+	// any, discovery refuses other names on other listeners too.
+	HostNames []string
+
+	// RequestTimeout bounds everything except a watch (30 s).
+	RequestTimeout time.Duration
+	// RevisionTimeout is how long a read waits for the resourceVersion that it asks
+	// for (3 s, as in Kubernetes).
+	RevisionTimeout time.Duration
+	// WatchWriteTimeout is how long a watching client may leave data unread before it
+	// is cut off (30 s).
+	WatchWriteTimeout time.Duration
+	// BookmarkInterval is the time between two bookmarks of a watch (1 min).
+	BookmarkInterval time.Duration
+	// HeartbeatInterval is the time between two comments of a watch by server-sent
+	// events (15 s).
+	HeartbeatInterval time.Duration
+	// MaxWatches bounds the watches at one time (three quarters of MaxConnections, at
+	// most 16384). One more replaces a watch of the client that has the most, or is
+	// answered with 429.
+	MaxWatches int
+	// MaxConnections bounds the connections at one time (three quarters of the files
+	// that the process may open, at most 32768). One more replaces the connection that
+	// the server has waited for longest, be it for a request or for the rest of one.
+	// If all are being answered, the new one is closed.
+	MaxConnections int
+	// WriteMemory bounds, in bytes, the memory for decoding all small writes together,
+	// and separately that for large ones (128 MiB, which is also the least). Writes
+	// that find no room wait in line.
+	WriteMemory int64
+	// ShutdownTimeout is how long running requests may take to finish at shutdown (10
+	// s).
+	ShutdownTimeout time.Duration
+}
+
+func (o *Options) setDefaults() {
+	if o.Long == nil {
+		o.Long = admission.NewLong(runtime.GOMAXPROCS(0))
+	}
+	if o.LongReads == nil {
+		o.LongReads = admission.NewLongReads(runtime.GOMAXPROCS(0))
+	}
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, 30*time.Second)
+	o.RevisionTimeout = cmp.Or(o.RevisionTimeout, 3*time.Second)
+	o.WatchWriteTimeout = cmp.Or(o.WatchWriteTimeout, 30*time.Second)
+	o.BookmarkInterval = cmp.Or(o.BookmarkInterval, time.Minute)
+	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, 15*time.Second)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)
+	o.MaxTransaction = cmp.Or(o.MaxTransaction, store.MaxTxnOps)
+	o.MaxConnections = cmp.Or(o.MaxConnections, admission.DefaultConnections(1))
+	o.MaxWatches = cmp.Or(o.MaxWatches, min(16384, watch.ShareOf(o.MaxConnections)))
+	if o.Registry == nil {
+		o.Registry = prometheus.NewRegistry()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}

@@ -1,0 +1,15 @@
+// Package watch answers watches of objects.
+//
+// Comes in: a request for a watch, and batches of changes from the store. Goes out: a
+// stream of events that ends so that its client can resume it.
+//
+//	watch.go, kinds.go    the request of a watch, of one kind or of several
+//	stream.go             the stream of events
+//	changes.go            changes that a stream reads
+//	turns.go              turns to write
+//	events.go             encoding of events
+//	initialevents.go      sendInitialEvents
+//	statusevents.go       events for changed statuses
+//	serversent.go         server-sent events, for browsers
+//	places.go             bound on watches, by client
+package watch

@@ -1,0 +1,70 @@
+package watch
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/openapi"
+	"github.com/pilot-api/pilot-api/server/wire"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// watchPath watches several kinds.
+const watchPath = "/apis/" + wire.RegistryVersion + "/watch"
+
+var watchKindsParams = wire.Params("kinds", "namespace", "labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "timeoutSeconds", "allowWatchBookmarks", "sendInitialEvents", "statusEvents", "wholeRevisions")
+
+// watchKinds answers a watch of several kinds in the order of revisions: the events
+// of a transaction follow each other, whatever kinds it changed.
+func (h *Handler) watchKinds(w http.ResponseWriter, r *http.Request) error {
+	if r.Method == http.MethodHead {
+		return errNoHead()
+	}
+	q := wire.Query(r)
+	kinds, err := kindsParam(q)
+	if err != nil {
+		return err
+	}
+	namespace := q.Get("namespace")
+	if q.Has("namespace") && schema.CheckNamespace(namespace) != nil {
+		return wire.BadParam(q, "namespace", "the name of one, or left out for all")
+	}
+	k := h.of(nil, "")
+	asked, err := k.watchRequest(r, store.Scope{Namespace: namespace}, watchKindsParams, wire.JSON, wire.Events)
+	if err != nil {
+		return err
+	}
+	asked.selected.Kinds = kinds
+	return k.serveWatch(w, r, asked)
+}
+
+// kindsParam reads the kinds; nil means all.
+func kindsParam(q url.Values) ([]*schema.Kind, error) {
+	if !q.Has("kinds") {
+		return nil, nil
+	}
+	var kinds []*schema.Kind
+	for name := range strings.SplitSeq(q.Get("kinds"), ",") {
+		kind, ok := schema.KindByName(name)
+		if !ok {
+			return nil, wire.BadParam(q, "kinds", "some of "+strings.Join(schema.KindNames(), ","))
+		}
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if len(kinds) == len(schema.Kinds()) {
+		return nil, nil
+	}
+	return kinds, nil
+}
+
+// Endpoint returns the endpoint of watches of several kinds.
+func (h *Handler) Endpoint() openapi.Endpoint {
+	types := slices.Concat(wire.JSON.Names(), wire.Events.Names())
+	return openapi.Endpoint{Method: http.MethodGet, Path: watchPath, Watch: h.watchKinds, Params: watchKindsParams, Success: 200,
+		Answer: openapi.Content{Media: types, Shape: openapi.AnyShape}, Doc: "Watches objects of several kinds."}
+}
