@@ -12,7 +12,7 @@ import (
 // Answer is an encoded answer to a poll.
 type Answer = xds.Answer
 
-// Response is what a stream sends about one type.
+// Response has the resources of one type that a stream sends.
 type Response = xds.Response
 
 // Type URLs of the v3 resources served.
@@ -97,7 +97,7 @@ var (
 	ErrTooMany = stream.ErrTooMany
 )
 
-// Agent is what is known about an Envoy besides its identity.
+// Agent describes the program of a proxy.
 type Agent = fleet.Agent
 
 // ThisMachine is the address of proxies that connect over a socket of the server.

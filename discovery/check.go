@@ -54,7 +54,7 @@ type checker struct {
 	dryRun bool // some of those are replaced only for a dry run
 	// ahead has writes that have not reached the source yet, by revision.
 	ahead []schema.Change
-	// lost is what proxies that use v1 lose, and views are the keys of their views.
+	// lost has what proxies that use v1 lose, and views the keys of their views.
 	lost  map[fleet.KindV1]*lossesV1
 	views map[string]bool
 	used  bool      // since rest last ran

@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Inspection is what one proxy is sent, in a form for people.
+// Inspection has the configuration that one proxy is sent, in a form for people.
 type Inspection struct {
 	Node     string
 	Revision int64

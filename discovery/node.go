@@ -6,7 +6,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Node is what an Envoy states about itself in every request.
+// Node has what an Envoy states about itself in every request.
 type Node = mesh.Node
 
 // NamespaceOf returns the namespace that the proxy of a node states, or "" if it is not
@@ -42,7 +42,7 @@ const (
 	MetadataLabels    = "LABELS"
 )
 
-// NodeStatement is what a request says about its proxy, whatever the transport.
+// NodeStatement has what a request states about its proxy, over any transport.
 type NodeStatement struct {
 	ID string
 	// Metadata has the values of node.metadata by name, as encoding/json decodes them; nil

@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Report is what the published configuration could not honour.
+// Report lists what the published configuration could not honour.
 type Report struct {
 	// Revision of the store that the configuration was compiled from; 0
 	// before there is one.
@@ -140,7 +140,7 @@ func (v *verdict) judged() (*compiled.Generation, []schema.Change) {
 	return v.published, v.changes
 }
 
-// known is what is published, and all problems of it, but for what proxies refuse.
+// known has the published configuration and its problems, except those that proxies report.
 func (v *verdict) known() (*compiled.Generation, feedback.Workloads, diag.List) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

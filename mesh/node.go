@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Node is what an Envoy states about itself in every request, in normal form: two
+// Node has what an Envoy states about itself in every request, in normal form: two
 // nodes are equal if they state the same.
 type Node struct {
 	ID string // role~ip~id~domain

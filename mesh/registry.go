@@ -83,7 +83,7 @@ func (r *registry) update(last *Registry, entries, workloads []schema.Change) *R
 	return next
 }
 
-// touched is what a change affects.
+// touched has the services and instances that a change affects.
 type touched struct {
 	entries map[*entry]bool   // to be rebuilt, at least for some hosts
 	hosts   map[string]bool   // hosts whose services are rebuilt

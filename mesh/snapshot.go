@@ -38,7 +38,8 @@ type Registry struct {
 
 	// ClosedPorts is the same value as long as it does not change.
 	ClosedPorts *ClosedPorts
-	// Parts is what the ServiceEntries multiply to, without what is withheld.
+	// Parts is the number of parts that all ServiceEntries multiply to, without those that
+	// are withheld.
 	Parts int
 
 	byHost table[[]*Service]

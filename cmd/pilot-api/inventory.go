@@ -194,7 +194,7 @@ func (i *inventory) page(text string) *inventoryPage {
 	return &inventoryPage{i.decode(text)}
 }
 
-// othersProxies is what the other replicas know.
+// othersProxies has the proxies that other replicas know.
 type othersProxies struct {
 	pages map[string]*inventoryPage             // by text
 	there map[discovery.Node]bool               // connected to another replica

@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Polled is what the proxies of a view that poll are to have from one revision on: what
+// Polled has what the polling proxies of a view should have from one revision on: what
 // the view says, and the endpoints of its clusters, which change without it. It is shared
 // by these proxies, and safe for concurrent use.
 type Polled struct {

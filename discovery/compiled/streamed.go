@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Streamed is what the proxies of a view should have on their streams at one moment: the
+// Streamed has what the proxies of a view should have on their streams at one moment: the
 // resources of the view, and the endpoints of its clusters, which change without the view.
 // It is immutable. All proxies of the view share it.
 type Streamed struct {

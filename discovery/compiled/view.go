@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// View is what all proxies with one mesh.View.Key should have. Each Envoy version
+// View has the configuration that all proxies with one mesh.View.Key should have. Each Envoy version
 // is encoded when the first proxy asks for it.
 type View struct {
 	// The view does not keep its generation, which would keep the whole snapshot of that

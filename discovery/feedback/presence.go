@@ -6,7 +6,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Presence is what is known of a proxy that is connected, or was. It is kept over
+// Presence describes a proxy that is connected, or was. It is kept over
 // restarts, and replicas show it to each other.
 type Presence struct {
 	Node           mesh.Node `json:"node"`

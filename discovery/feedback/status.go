@@ -38,7 +38,7 @@ type TypeStatus struct {
 	Error   string    `json:"error,omitempty"`   // the proxy's words
 }
 
-// ProxyStatus is what this replica knows of a proxy that is connected to it, or polled it
+// ProxyStatus describes a proxy that is connected to this replica, or polled it
 // recently.
 type ProxyStatus struct {
 	Node           string    `json:"node"`
@@ -67,7 +67,7 @@ func (p *ProxyStatus) Note(name string, s TypeStatus) {
 	}
 }
 
-// Refusal is what one proxy refuses.
+// Refusal is a resource that one proxy refuses.
 type Refusal struct {
 	Node  string `json:"node"`
 	Type  string `json:"type"` // as in ProxyStatus

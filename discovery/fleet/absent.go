@@ -26,7 +26,7 @@ const (
 	maxAbsentBytes = 8 << 20
 )
 
-// absence is what is noted of a proxy when its last stream ends.
+// absence is noted when the last stream of a proxy ends.
 type absence struct {
 	feedback.Presence
 	at time.Duration // when, as age gives it
@@ -105,7 +105,7 @@ func (f *Fleet) absenceOf(c *Client) (absence, bool) {
 	return out, true
 }
 
-// polledAs is what a proxy that polls ran when somebody looked last.
+// polledAs is the last known state of a proxy that polls.
 type polledAs struct {
 	over     feedback.Transport
 	revision int64

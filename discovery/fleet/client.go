@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Client is what is known about one proxy while it sends requests.
+// Client is one proxy, for as long as it sends requests.
 type Client struct {
 	Node  mesh.Node // the default client has no id
 	Proxy mesh.Proxy

@@ -66,7 +66,7 @@ type stated struct {
 	clients clientSet
 }
 
-// knowledge is what a snapshot knows of a home. A proxy that states no locality has the
+// knowledge has the facts of a snapshot about a home. A proxy that states no locality has the
 // place of its instances.
 type knowledge struct {
 	domain, place string

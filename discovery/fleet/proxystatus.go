@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/stream"
 )
 
-// Agent is what is known about an Envoy besides its identity.
+// Agent describes the program of a proxy.
 type Agent struct {
 	Version string // of the Envoy, "" if unknown
 	Address string // from which it connects

@@ -46,7 +46,7 @@ type Options struct {
 	MaxViews int
 }
 
-// Compiler is what a ViewHistory needs of a compile.Compiler.
+// Compiler is the part of a compile.Compiler that a ViewHistory uses.
 type Compiler interface {
 	Advance(next *mesh.Snapshot)
 	ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error)

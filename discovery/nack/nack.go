@@ -16,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// State is what a proxy has nacked of one type. A nacked resource is not sent again until
+// State has the resources of one type that a proxy has nacked. A nacked resource is not sent again until
 // there is another version of it.
 //
 // Mostly the proxy's words name the resource to blame. If they name none, State searches

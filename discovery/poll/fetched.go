@@ -8,7 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 )
 
-// Fetched is what a proxy of v1 was last answered, by type. Its polls for endpoints name no
+// Fetched has the last answers to a proxy of v1, by type. Its polls for endpoints name no
 // proxy. Endpoints that changed count as fetched when the proxy has polled the other types
 // since then, which it does at the same pace.
 type Fetched struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// initialVersions is what a proxy that connects already has of a type, by its own words. It
+// initialVersions are the versions of a type that a connecting proxy says it already has. It
 // is kept until the view of the proxy is known.
 type initialVersions struct {
 	before   bool              // the proxy has something

@@ -58,7 +58,7 @@ const (
 	Delta Variant = true
 )
 
-// Request is what a proxy says about one type. A state-of-the-world client uses Names and
+// Request is a request of a proxy about one type. A state-of-the-world client uses Names and
 // Version, a delta client Subscribe, Unsubscribe and Initial.
 type Request struct {
 	TypeURL string
@@ -89,7 +89,7 @@ const (
 	maxNameBytes   = 8 << 20
 )
 
-// Shared is what all streams share.
+// Shared has the state that all streams share.
 type Shared struct {
 	Encoder     *compiled.Encoder
 	Contents    *xds.Contents // of the responses that streams are sending

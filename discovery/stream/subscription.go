@@ -39,7 +39,7 @@ type sentResponse struct {
 	since   time.Time
 }
 
-// pending is what a proxy must be sent, even if it was already sent.
+// pending has the resources that a proxy must be sent, even if they were sent before.
 type pending struct {
 	answer bool // a response, even an empty one
 	all    bool // everything that the proxy wants

@@ -121,9 +121,9 @@ func sizeText(field protowire.Number, text string) int {
 	return sizeField(field, len(text))
 }
 
-// Response is what a stream sends its proxy about one type. It is immutable.
+// Response has the resources of one type that a stream sends to its proxy. It is immutable.
 type Response struct {
 	Version string
-	Nonce   string // by which the client answers it
+	Nonce   string // the client names it when it acks or nacks
 	*Content
 }

@@ -96,7 +96,7 @@ func (m *memory) read() (requests, subscriptions int64) {
 	return m.requests, m.held - m.requests
 }
 
-// account is what one connection holds. The lock of memory guards it.
+// account counts the memory of one connection. The lock of memory guards it.
 type account struct {
 	of   *memory
 	host string
@@ -252,7 +252,7 @@ func (a *account) receivedLocked(bytes int64) {
 	a.addLocked(more)
 }
 
-// holding is what one stream makes the server hold.
+// holding counts the memory of one stream.
 type holding struct {
 	*account
 	own    int64 // fixed cost

@@ -23,7 +23,8 @@ type message struct {
 	size    int64 // on the wire, in bytes
 }
 
-// who is what the server reads of a node. It drops the rest, which may be large.
+// who has the fields of a node that the server reads. The rest may be large and is
+// dropped.
 type who struct {
 	node      discovery.Node
 	bad       error // why the node is invalid

@@ -74,7 +74,7 @@ type wholeBody struct {
 
 func (*wholeBody) Close() error { return nil }
 
-// Work is what a write takes beside its body.
+// Work is the memory that a write needs beside that for its body.
 type Work struct {
 	// stored returns the length, in bytes, of the stored object that a request changes;
 	// nil if it changes none.

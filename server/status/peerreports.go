@@ -60,7 +60,7 @@ type question struct {
 	done chan struct{}
 }
 
-// peerView is what the other replicas have reported, at one moment.
+// peerView has the reports of the other replicas at one moment.
 type peerView struct {
 	told    []peer
 	silent  []string // what is missing, as text for people

@@ -118,7 +118,7 @@ func (s Selection) event(e store.Event) (store.Event, bool) {
 	return e, false
 }
 
-// Events returns the events of a revision that a client sees who sees only the
+// Events returns the events of a revision for a client that sees only the
 // selected objects.
 func (s Selection) Events(all []store.Event) []store.Event {
 	if s.All() {

@@ -22,7 +22,7 @@ type Version struct {
 // beforeFirstApply is Kubernetes's owner of fields whose writer is not known.
 const beforeFirstApply = "before-first-apply"
 
-// Past is what the known versions of an object say about the owners of its fields.
+// Past has the owners of an object's fields by its known versions.
 // The zero Past is that of an object without known versions.
 type Past struct {
 	owners []metav1.ManagedFieldsEntry

@@ -17,7 +17,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// DeleteOptions are what the flags of delete say.
+// DeleteOptions are the values of the flags of delete.
 type DeleteOptions struct {
 	Options
 	all            bool

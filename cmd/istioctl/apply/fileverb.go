@@ -16,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Options are what the flags of a verb say that writes the objects of files.
+// Options are the values of the flags of a verb that writes the objects of files.
 type Options struct {
 	// Connect connects to the server.
 	Connect func(client.Options) (Writer, error)

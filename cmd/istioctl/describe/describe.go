@@ -82,7 +82,7 @@ objects that it knows, and shows no changes, no proxies, and no refusals of Envo
 	return cmd
 }
 
-// description is what is known about an object.
+// description has everything that is known about an object.
 type description struct {
 	client.ObjectWithStatus
 	diag.References

@@ -27,7 +27,7 @@ type States interface {
 	Preview(ctx context.Context, text []byte, namespace string) (*client.Preview, error)
 }
 
-// Options are what the flags of diff say.
+// Options are the values of the flags of diff.
 type Options struct {
 	// Connect connects to the server.
 	Connect func(client.Options) (States, error)

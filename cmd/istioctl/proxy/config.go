@@ -19,7 +19,7 @@ import (
 // configTypes are the parts of a proxy's configuration that can be shown.
 var configTypes = append(slices.Clone(explain.Types), "all")
 
-// ConfigOptions are what the flags of proxy-config say.
+// ConfigOptions are the values of the flags of proxy-config.
 type ConfigOptions struct {
 	proxyFlags
 	output string

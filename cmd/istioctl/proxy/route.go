@@ -13,7 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/explain"
 )
 
-// RouteOptions are what the flags of route say: the request to explain.
+// RouteOptions are the values of the flags of route, with the request to explain.
 type RouteOptions struct {
 	proxyFlags
 	from    string

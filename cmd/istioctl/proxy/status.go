@@ -24,7 +24,7 @@ import (
 
 var proxyFormats = []string{printer.Table, printer.Wide, printer.YAML, printer.JSON}
 
-// StatusOptions are what the flags of proxy-status say.
+// StatusOptions are the values of the flags of proxy-status.
 type StatusOptions struct {
 	// Connect connects to the server, whose warnings go to warn.
 	Connect func(warn func(string)) (Inventory, error)

@@ -51,7 +51,7 @@ type Statuses interface {
 	AllProxiesOf(ctx context.Context, key schema.Key) ([]client.Proxy, error)
 }
 
-// Options are what the flags of wait say.
+// Options are the values of the flags of wait.
 type Options struct {
 	// Connect connects to the server, whose warnings go to warn.
 	Connect func(warn func(string)) (Statuses, error)

@@ -43,7 +43,7 @@ type keeper struct {
 	defrags      atomic.Int64
 }
 
-// Usage is what an embedded etcd occupies. Sizes are in bytes.
+// Usage is the space that an embedded etcd occupies. Sizes are in bytes.
 type Usage struct {
 	// InUse is the size of the database's content, including pending writes. File is
 	// the size of its file, which includes holes that will be reused.

@@ -22,7 +22,7 @@ type ledger struct {
 	newest  mvcc.Revision    // the database was read up to here
 }
 
-// replaced is what one revision turned into history, in bytes. A compaction up to that
+// replaced is the length of the values that one revision turned into history, in bytes. A compaction up to that
 // revision frees it.
 type replaced struct {
 	revision int64

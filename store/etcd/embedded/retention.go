@@ -23,7 +23,7 @@ const (
 const grace = 2 * time.Second
 
 // horizon returns the revision up to which history should be dropped now, 0 for none.
-// used is what the database occupies. Each bound may be exceeded a little before
+// used is the space that the database occupies. Each bound may be exceeded a little before
 // anything is dropped, because a compaction reads everything that is stored.
 func (r retention) horizon(l *ledger, used int64, now time.Time) int64 {
 	until := max(r.byCount(l), r.byBytes(l, used), r.byAge(l, now))

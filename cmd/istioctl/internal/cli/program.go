@@ -12,7 +12,7 @@ type Program struct {
 	// StderrIsTerminal allows progress to be drawn.
 	StderrIsTerminal bool
 	Getenv           func(string) string
-	// Version is what the program says of itself to people and to servers.
+	// Version is the version that the program reports to people and to servers.
 	Version string
 	// User returns the user's name in the operating system.
 	User func() string

@@ -17,7 +17,7 @@ import (
 // DefaultServer is the server that is used if none is named.
 const DefaultServer = "http://127.0.0.1:8080"
 
-// Session is what all verbs share: the program's inputs and outputs, and the persistent
+// Session has what all verbs share: the program's inputs and outputs, and the persistent
 // flags.
 type Session struct {
 	*Program

@@ -14,7 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Style is what a table shows besides the kind's own columns.
+// Style says what a table shows besides the kind's own columns.
 type Style struct {
 	Wide       bool
 	Namespaces bool // a column for the namespace
