@@ -146,7 +146,7 @@ func New(opts Options) *Publisher {
 	p.encoder = compiled.NewEncoder(p.opts.MaxProxies, p.opts.Log, p.recoverPanic, p.found)
 	p.past = history.New(history.Options{
 		Since:    func(revision int64) ([]schema.Change, int64, bool) { return p.opts.Source.Since(revision) },
-		Settings: p.opts.PastSettings, MaxViews: p.opts.MaxViews, Encoder: p.encoder,
+		Settings: p.opts.PastSettings, MaxViews: p.opts.MaxViews, Encoder: p.encoder, Alone: p.opts.Alone,
 		NewCompiler: func() history.Compiler { return p.newBeside() },
 	})
 	p.streams = &stream.Shared{Encoder: p.encoder, Contents: xds.NewContents(), Convergence: &p.convergence, Revision: p.Revision}

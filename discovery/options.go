@@ -52,6 +52,8 @@ type Options struct {
 	// AbsentFor is how long a proxy that was connected and is not now is still known. 24
 	// hours.
 	AbsentFor time.Duration
+	// Alone says that no other server answers proxies from this source.
+	Alone bool
 	// Others know the proxies of the other replicas; nil for no others.
 	Others Others
 	// MaxViews bounds the views kept. One more takes the place of the one

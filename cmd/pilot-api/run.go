@@ -83,7 +83,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	proxies := discovery.New(discovery.Options{
 		Source: view, CatchUp: view.CatchUp, LeftOut: leftOut(view), Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
 		MaxResults: maxResults(availableMemory()), EnterLarge: long.EnterOwing,
-		AbsentFor: o.keepDisconnected, Others: known,
+		AbsentFor: o.keepDisconnected, Alone: backend.embedded != nil, Others: known,
 	})
 	rosterRevision := known.load(ctx, proxies)
 	api := server.New(server.Options{

@@ -17,6 +17,8 @@ import (
 type pastState struct {
 	past     *ViewHistory
 	snapshot func() *mesh.Snapshot
+	// sinceStart is set for a state since the start of the server.
+	sinceStart bool
 
 	mu    sync.Mutex
 	made  *pastViews // nil before somebody asks, and while there is no room
@@ -34,13 +36,27 @@ type pastViews struct {
 // retryAfter is how long a state is not compiled again for which there was no room.
 const retryAfter = 10 * time.Second
 
-var errNoRoom = errors.New("there was no room for this state of the past")
+var (
+	errNoRoom = errors.New("there was no room for this state of the past")
+	errNoTime = errors.New("there is no time for this state of the past")
+)
 
 // viewOf is shared by all with the same key. Of those it keeps no more than there may be
 // views now.
 func (s *pastState) viewOf(proxy mesh.Proxy) (v *compiled.View, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.made != nil {
+		if v := s.made.views[s.made.Mesh.View(proxy).Key()]; v != nil {
+			return v, nil
+		}
+	}
+	if s.sinceStart {
+		if !s.past.hasTime() {
+			return nil, errNoTime
+		}
+		defer s.past.spend(time.Now())
+	}
 	if s.made == nil {
 		if !s.tried.IsZero() && time.Since(s.tried) < retryAfter {
 			return nil, errNoRoom
@@ -67,6 +83,15 @@ func (s *pastState) drop() {
 	}
 }
 
+// hasTime reports whether any time is left to compile states since the start.
+func (p *ViewHistory) hasTime() bool { return p.time.Tokens() > 0 }
+
+// spend takes off the time since began.
+func (p *ViewHistory) spend(began time.Time) {
+	now := time.Now()
+	p.time.ReserveN(now, int(min(now.Sub(began), savings)))
+}
+
 func (p *ViewHistory) compile(snapshot func() *mesh.Snapshot) (made *pastViews, err error) {
 	err = p.Encoder.Contain("mesh of the past", func() error {
 		g := compiled.NewGeneration(p.Encoder, snapshot(), nil)
@@ -80,9 +105,6 @@ func (p *ViewHistory) compile(snapshot func() *mesh.Snapshot) (made *pastViews, 
 func (p *ViewHistory) viewOf(made *pastViews, proxy mesh.Proxy) (*compiled.View, error) {
 	mv := made.Mesh.View(proxy)
 	key := mv.Key()
-	if v := made.views[key]; v != nil {
-		return v, nil
-	}
 	var config *ir.Config
 	err := p.Encoder.Contain("compile", func() (err error) {
 		config, _, err = made.compiler.ProxyWithin(context.Background(), mv)

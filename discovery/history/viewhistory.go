@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/ir"
@@ -31,9 +33,10 @@ type ViewHistory struct {
 	// several at once, oldest first. Other replicas may have sent them.
 	skipped []*epoch
 	since   time.Time
+	time    *rate.Limiter // for states since the start; one token is one nanosecond
 }
 
-// Options has what a ViewHistory needs. All are required except Settings.
+// Options has what a ViewHistory needs. All are required except Settings and Alone.
 type Options struct {
 	// Since returns the changes after a revision, and false if they are not known.
 	Since func(revision int64) (changes []schema.Change, present int64, ok bool)
@@ -42,6 +45,9 @@ type Options struct {
 	// NewCompiler returns a compiler for one state. It may have room for no view.
 	NewCompiler func() Compiler
 	Encoder     *compiled.Encoder
+	// Alone says that no other server has sent states of the source that were never in
+	// force here.
+	Alone bool
 	// MaxViews bounds the views that are kept for each state.
 	MaxViews int
 }
@@ -55,7 +61,9 @@ type Compiler interface {
 }
 
 // New returns a ViewHistory without any state.
-func New(opts Options) *ViewHistory { return &ViewHistory{Options: opts} }
+func New(opts Options) *ViewHistory {
+	return &ViewHistory{Options: opts, time: rate.NewLimiter(rate.Limit(float64(time.Second)*share), int(savings))}
+}
 
 // epoch is when a state of the past was in force.
 type epoch struct {
@@ -80,6 +88,12 @@ const (
 	// how long the server waits until a proxy that came with clusters says what it routes
 	// by.
 	WarmingBound = 20 * time.Second
+	// share is the part of one processor's time that compiling states since the start may
+	// take, and savings is how much of that time may be saved up. Clients choose the
+	// versions in their polls, so they could have each of these states compiled. A state
+	// for which there is no time is left out.
+	share   = 0.1
+	savings = 5 * time.Second
 	// maxRecent bounds the states since the start. The last ones stay, because a proxy that
 	// was just cut off may come with one of them, and so does the one that lasted longest.
 	maxRecent = 4
@@ -163,15 +177,20 @@ func (p *ViewHistory) epochOf(snapshot func() *mesh.Snapshot) *epoch {
 
 // End records a generation that is no longer in force.
 func (p *ViewHistory) End(g, next *compiled.Generation) {
-	skipped := p.stored(g.Mesh.Revision, next.Mesh)
+	var skipped []*epoch
+	if !p.Alone {
+		skipped = p.stored(g.Mesh.Revision, next.Mesh)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, e := range skipped {
+		e.state.sinceStart = true
+	}
 	p.skipped = append(p.skipped, skipped...)
 	p.skipped = p.skipped[max(0, len(p.skipped)-maxRecent):]
 	was := g.Mesh
-	e := p.epochOf(func() *mesh.Snapshot {
-		return mesh.NewSnapshot(was.Revision, was.Settings, compiled.ObjectsOf(was)).WithFiles(was.Files)
-	})
+	e := p.epochOf(func() *mesh.Snapshot { return was })
+	e.state.sinceStart = true
 	if g.Serial == 0 && p.first != nil {
 		e.state = p.first.state
 	}
@@ -204,7 +223,7 @@ func (p *ViewHistory) forget() {
 // with clusters that its next view has not, back to the one that it is known to be at,
 // if there is one. The entry of the proxy
 // itself keeps the view that was in force when the entry was made.
-// A state for which there is no room is left out, as if it had never been in force.
+// A state for which there is no room or no time is left out, as if it had never been in force.
 func (p *ViewHistory) ViewsOf(proxy mesh.Proxy, next *compiled.View, born int64, is func(*compiled.View) bool) []*compiled.View {
 	var out []*compiled.View
 	var seen []*pastState

@@ -108,7 +108,9 @@ func (p program) honestOperations(t *testing.T) []operation {
 		{name: "write", every: 100 * time.Millisecond, do: func(n int) error {
 			return p.want(http.StatusOK, "PUT", fmt.Sprintf("%s/honest-%d", rules, n%written), rule(n))
 		}},
-		{name: "first poll", every: 100 * time.Millisecond, do: func(int) error { return p.want(http.StatusOK, "POST", listeners, pollOf("")) }},
+		{name: "first poll", every: 100 * time.Millisecond, do: func(n int) error {
+			return p.want(http.StatusOK, "POST", listeners, pollOf(fmt.Sprintf("sidecar~10.2.%d.%d~web.default~default.svc.cluster.local", n/250%250, n%250+1), ""))
+		}},
 		{name: "poll", every: 100 * time.Millisecond, do: poller.poll},
 		{name: "change", every: 500 * time.Millisecond, do: func(n int) error {
 			text := strings.NewReplacer("name: web", "name: "+change(n), "web.default", change(n)+".default").Replace(service)
@@ -124,7 +126,7 @@ func (p program) honestOperations(t *testing.T) []operation {
 const listeners = "/v3/discovery:listeners"
 
 // pollOf returns a poll of a proxy that has a version, or nothing yet.
-func pollOf(version string) []byte {
+func pollOf(node, version string) []byte {
 	return fmt.Appendf(nil, `{"node":{"id":%q},"version_info":%q}`, node, version)
 }
 
@@ -140,7 +142,7 @@ type poller struct {
 func (p *poller) poll(int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	resp, err := http.Post(p.URL+listeners, "application/json", bytes.NewReader(pollOf(p.version)))
+	resp, err := http.Post(p.URL+listeners, "application/json", bytes.NewReader(pollOf(node, p.version)))
 	if err != nil {
 		return err
 	}
