@@ -117,6 +117,15 @@ func (p *publication) renewAll() {
 	_ = all.Wait() // These functions never return an error.
 }
 
+// spell makes the JSON that proxies poll for of the views that have changed.
+func (p *publication) spell() {
+	for _, entry := range p.changed {
+		if one := p.fleet.RepresentativeOf(entry); one != nil {
+			_ = p.recoverPanic("encode", func() error { return entry.Spell(p.ctx, one.Proxy.IP) })
+		}
+	}
+}
+
 // processors returns how many views are compiled at a time. A publication with a large
 // object leaves one processor to requests.
 func (p *publication) processors() int {

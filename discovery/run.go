@@ -19,17 +19,17 @@ func (p *Publisher) Run(ctx context.Context) error {
 	defer sweep.Stop()
 	var busy, since time.Time // when the last publication ended, when its changes came
 	placed := false
-	var placing sync.WaitGroup
-	defer placing.Wait()
+	var beside sync.WaitGroup // what goes on beside publications
+	defer beside.Wait()
 	for compiling := context.WithoutCancel(ctx); ; compiling = ctx {
 		// Called before Snapshot, so that no change is missed in between.
 		changed := timed(ctx, p.opts.Source.Changed(), p.opts.Files.Changed())
-		if p.follow(compiling, since) {
+		if p.follow(compiling, since, &beside) {
 			busy = time.Now()
 		}
 		if !placed && p.Ready() {
 			placed = true
-			placing.Go(func() { p.placeReturning(ctx) })
+			beside.Go(func() { p.placeReturning(ctx) })
 		}
 		for waiting := true; waiting; {
 			select {
@@ -90,8 +90,9 @@ func (p *Publisher) holdOff(ctx context.Context, last time.Time) {
 }
 
 // follow publishes the present content of the source. Its first change came at since.
-// follow reports whether there was anything new.
-func (p *Publisher) follow(ctx context.Context, since time.Time) bool {
+// follow reports whether there was anything new. The JSON of a large object is made beside
+// later publications, so that small ones do not wait for it; a large one does.
+func (p *Publisher) follow(ctx context.Context, since time.Time, beside *sync.WaitGroup) bool {
 	start := time.Now()
 	before := p.encoder.Current.Load()
 	var n news
@@ -105,14 +106,20 @@ func (p *Publisher) follow(ctx context.Context, since time.Time) bool {
 	if ended != nil {
 		return false
 	}
-	defer leave()
 	var done *publication
 	if err == nil {
 		done, err = p.bring(ctx, before, n, since)
 	}
 	if err != nil {
+		leave()
 		p.refuse(n, err)
 		return true
+	}
+	if n.large && p.opts.EnterLarge != nil {
+		beside.Go(func() { defer leave(); done.spell() })
+	} else {
+		done.spell()
+		leave()
 	}
 	slots, clients := p.fleet.Size()
 	took := time.Since(start)

@@ -117,8 +117,9 @@ func selectsNothing(o *schema.Object, entry *networking.ServiceEntry) diag.Probl
 // place is an endpoint at one port of the service.
 type place struct {
 	endpoint
-	port   *Port
-	number int // port that the endpoint listens on
+	address string // canonical
+	port    *Port
+	number  int // port that the endpoint listens on
 }
 
 // places returns all endpoints at all ports. It omits an endpoint at a port for
@@ -126,6 +127,7 @@ type place struct {
 func (r *registry) places(ports []*Port, endpoints []endpoint) []place {
 	var out []place
 	for _, e := range endpoints {
+		address := canonicalIP(e.spec.GetAddress())
 		for _, port := range ports {
 			number := e.number(port)
 			if !validPort(number) && !e.isSocket() {
@@ -136,7 +138,7 @@ func (r *registry) places(ports []*Port, endpoints []endpoint) []place {
 				})
 				continue
 			}
-			out = append(out, place{e, port, int(number)})
+			out = append(out, place{e, address, port, int(number)})
 		}
 	}
 	return out
@@ -179,12 +181,12 @@ func (r *registry) weigh(o *schema.Object, endpoints []endpoint) {
 
 // instances returns the instances of a service, one for each place.
 func instances(svc *Service, places []place) []*Instance {
-	var out []*Instance
+	out := make([]*Instance, 0, len(places))
 	for _, p := range places {
 		out = append(out, &Instance{
 			Service:      svc,
 			Port:         p.port,
-			Address:      canonicalIP(p.spec.GetAddress()),
+			Address:      p.address,
 			EndpointPort: p.number,
 			Labels:       p.labels,
 			Zone:         p.spec.GetLocality(),

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -84,24 +85,27 @@ func rekeyed(services table[*Service], changes []ServiceChange) table[*Service] 
 // moved updates the instances of changed services at their addresses, in the order
 // of the services.
 func moved(instances table[[]*Instance], changes []ServiceChange) table[[]*Instance] {
-	gone, come, at := map[*Service]bool{}, map[string][]*Instance{}, map[string]bool{}
+	gone, come := map[*Service]bool{}, map[string][]*Instance{} // come has all addresses that change
+	add := func(ip string, some ...*Instance) { come[ip] = append(come[ip], some...) }
 	for _, c := range changes {
-		for _, i := range c.Before.own() {
-			gone[c.Before], at[i.Address] = true, true
+		gone[c.Before] = true
+		for ip := range runs(c.Before.own()) {
+			add(ip)
 		}
-		for _, i := range c.After.own() {
-			come[i.Address], at[i.Address] = append(come[i.Address], i), true
+		for ip, some := range runs(c.After.own()) {
+			add(ip, some...)
 		}
 	}
 	d := instances.draft()
-	for ip := range at {
-		var now []*Instance
-		for _, i := range d.get(ip) {
+	for ip, some := range come {
+		before := d.get(ip)
+		now := make([]*Instance, 0, len(before)+len(some))
+		for _, i := range before {
 			if !gone[i.Service] {
 				now = append(now, i)
 			}
 		}
-		now = append(now, come[ip]...)
+		now = append(now, some...)
 		slices.SortStableFunc(now, func(a, b *Instance) int { return CompareServices(a.Service, b.Service) })
 		if len(now) > 0 {
 			d.set(ip, now)
@@ -110,6 +114,22 @@ func moved(instances table[[]*Instance], changes []ServiceChange) table[[]*Insta
 		}
 	}
 	return d.done()
+}
+
+// runs divides instances into runs of the same address. An address may have several.
+func runs(instances []*Instance) iter.Seq2[string, []*Instance] {
+	return func(yield func(string, []*Instance) bool) {
+		for len(instances) > 0 {
+			ip, n := instances[0].Address, 1
+			for n < len(instances) && instances[n].Address == ip {
+				n++
+			}
+			if !yield(ip, instances[:n]) {
+				return
+			}
+			instances = instances[n:]
+		}
+	}
 }
 
 // own returns the instances that may have a proxy beside them: none of an external

@@ -1,6 +1,7 @@
 package compiled
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"time"
@@ -9,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/cached"
 	"github.com/pilot-api/pilot-api/discovery/xds"
-	"github.com/pilot-api/pilot-api/envoy/v3"
+	v3 "github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -49,10 +50,10 @@ func newV3Answers(v *View, ip string, streamed bool) *V3Answers {
 }
 
 // Spell makes the JSON of everything except endpoints and secrets, with the listeners of
-// the proxy at an address. Answers to polls are made of it.
-func (a *V3Answers) Spell(ip string) {
-	for _, s := range []*xds.Set{a.Clusters, a.Routes, a.ListenersAt(ip)} {
-		s.Spell()
+// the proxy at an address. Answers to polls are made of it. Spell returns early if ctx ends.
+func (a *V3Answers) Spell(ctx context.Context, ip string) {
+	for _, s := range []*xds.Set{a.Clusters, a.ListenersAt(ip), a.Routes} {
+		s.Spell(ctx)
 	}
 }
 

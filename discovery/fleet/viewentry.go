@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -167,6 +168,20 @@ func (e *ViewEntry) keeps(err error, g *compiled.Generation) {
 	}
 }
 
+// Spell makes the JSON of the entry's view for the polls of v3, if proxies of the entry use
+// them. ip is the address of one of them. Spell returns early if ctx ends.
+func (e *ViewEntry) Spell(ctx context.Context, ip string) error {
+	v := e.current.Load()
+	if v == nil || !e.UsesV3.Load() {
+		return nil
+	}
+	answers, err := v.EncodedV3(ip)
+	if err == nil {
+		answers.Spell(ctx, ip)
+	}
+	return err
+}
+
 // encodeAhead encodes the view in every API version that proxies of the entry have used,
 // so that no poll waits for that.
 func (e *ViewEntry) encodeAhead(v *compiled.View, ip string) error {
@@ -176,11 +191,9 @@ func (e *ViewEntry) encodeAhead(v *compiled.View, ip string) error {
 		}
 	}
 	if e.UsesV3.Load() {
-		answers, err := v.EncodedV3(ip)
-		if err != nil {
+		if _, err := v.EncodedV3(ip); err != nil {
 			return err
 		}
-		answers.Spell(ip)
 	}
 	if e.UsesStreams.Load() {
 		if _, err := v.EncodedStreamed(ip); err != nil {

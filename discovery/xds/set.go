@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"runtime"
@@ -94,9 +95,13 @@ func (s *Set) Answer(names []string) Answer {
 	}}
 }
 
-// Spell makes the JSON of all resources, as far as that was not asked for before.
-func (s *Set) Spell() {
+// Spell makes the JSON of all resources, as far as that was not asked for before. It returns
+// early if ctx ends.
+func (s *Set) Spell(ctx context.Context) {
 	for _, r := range s.Sorted {
+		if ctx.Err() != nil {
+			return
+		}
 		r.sizeJSON()
 		runtime.Gosched() // There may be thousands of resources, and requests wait.
 	}
