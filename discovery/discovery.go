@@ -103,6 +103,7 @@ type Publisher struct {
 	made    time.Time
 	fleet   *fleet.Fleet
 	past    *history.ViewHistory
+	larges  []int64 // the last revisions that were published with large objects
 	newest  verdict
 	// convergence measures how long changes take to reach proxies.
 	convergence feedback.Convergence

@@ -9,6 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -115,6 +116,9 @@ func (p *Publisher) follow(ctx context.Context, since time.Time, beside *sync.Wa
 		p.refuse(n, err)
 		return true
 	}
+	if n.large {
+		p.boundPast(n.revision)
+	}
 	if n.large && p.opts.EnterLarge != nil {
 		beside.Go(func() { defer leave(); done.spell() })
 	} else {
@@ -127,6 +131,16 @@ func (p *Publisher) follow(ctx context.Context, since time.Time, beside *sync.Wa
 	p.opts.Log.InfoContext(ctx, "published", "revision", n.revision, "services", len(done.next.Mesh.Services),
 		"views", slots, "changed", len(done.changed), "proxies", clients, "took", took)
 	return true
+}
+
+// boundPast bounds the views that proxies which do not poll keep in memory. Those views have
+// the large objects of their time.
+func (p *Publisher) boundPast(revision int64) {
+	p.larges = append(p.larges, revision)
+	if n := len(p.larges) - history.MaxHeld; n > 0 {
+		p.fleet.ForgetReplaced(p.larges[n-1])
+		p.larges = p.larges[n:]
+	}
 }
 
 // enterLarge waits for a processor if the news is large. The error is ctx's.

@@ -15,3 +15,14 @@ func (f *Fleet) ForgetPast() {
 		c.Transition.ForgetPast()
 	}
 }
+
+// ForgetReplaced has proxies that have not polled since a revision let go of views that were
+// replaced by then.
+func (f *Fleet) ForgetReplaced(by int64) {
+	f.mu.RLock()
+	all := slices.Collect(maps.Values(f.clients))
+	f.mu.RUnlock()
+	for _, c := range all {
+		c.Transition.ForgetReplaced(by)
+	}
+}

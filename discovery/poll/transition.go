@@ -411,6 +411,23 @@ func (t *Transition) ForgetPast() {
 	}
 }
 
+// ForgetReplaced forgets the views of a proxy that has not polled since a revision, if its
+// view was replaced by then. Such a proxy is treated as one that another server has
+// answered.
+func (t *Transition) ForgetReplaced(by int64) {
+	if !t.mu.TryLock() {
+		return // It polls.
+	}
+	defer t.mu.Unlock()
+	if len(t.held) == 0 {
+		return
+	}
+	if until := t.target().Until.Load(); until != 0 && until <= by {
+		t.recent = nil
+		t.reset()
+	}
+}
+
 // release lets go of the views that nothing of the proxy is at any more, and
 // with them of the clusters that only they have.
 func (t *Transition) release(target *compiled.View, now time.Time) {
