@@ -39,7 +39,7 @@ const (
 // that no request for a host with a rule passes the rule, and that package explain says of
 // each request what the Envoy does. It writes the results to the page.
 //
-// Observes VirtualService hosts http[].match[].uri.prefix http[].match[].scheme.exact tls[].match[].sniHosts
+// Observes VirtualService hosts http[].match[].uri.prefix http[].match[].scheme.exact http[].match[].queryParams http[].match[].headers http[].match[].method.exact tls[].match[].sniHosts
 func TestMatchingPage(t *testing.T) {
 	objects, err := os.ReadFile("../../testdata/matching/objects.yaml")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestMatchingPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(page)
-	for name, rows := range map[string]func(*testing.T, []way) string{"hosts": hostRows, "paths": pathRows, "schemes": schemeRows, "names": nameRows} {
+	for name, rows := range map[string]func(*testing.T, []way) string{"hosts": hostRows, "paths": pathRows, "parts": partRows, "schemes": schemeRows, "names": nameRows} {
 		text = strings.Replace(text, "{"+name+"}\n", rows(t, ways), 1)
 	}
 	golden.Page(t, "../../docs/reference/matching.md", text)
