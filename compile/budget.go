@@ -13,8 +13,8 @@ import (
 
 // cost is how far an object multiplies beyond its own text.
 type cost struct {
-	parts int
-	of    string // what is multiplied, in words; "" if there is nothing to report
+	parts   int
+	factors string // what is multiplied, in words; "" if there is nothing to report
 }
 
 // budget decides which objects are withheld. It counts before anything is built:
@@ -46,15 +46,15 @@ func (b *budget) settle(r *query.Reader) {
 
 // account has the costs of the rules of one kind.
 type account[T any] struct {
-	of     func(*T) declared
-	costs  *query.Query[*T, cost]
-	budget *budget
-	fresh  map[*T]bool // rules whose costs have never been computed
+	declaration func(*T) declared
+	costs       *query.Query[*T, cost]
+	budget      *budget
+	fresh       map[*T]bool // rules whose costs have never been computed
 }
 
 // newAccount counts the rules of a kind.
 func newAccount[T any](m *model, k *kind[T], of func(*T) declared, costOf func(*plan, *T) cost) *account[T] {
-	a := &account[T]{of: of, costs: newQuery(m, equal, costOf), budget: m.budget, fresh: map[*T]bool{}}
+	a := &account[T]{declaration: of, costs: newQuery(m, equal, costOf), budget: m.budget, fresh: map[*T]bool{}}
 	k.take = append(k.take, a.update)
 	m.budget.accounts = append(m.budget.accounts, a.ask)
 	return a
@@ -65,7 +65,7 @@ func (a *account[T]) update(changes []change[T]) {
 		if ch.before != nil {
 			a.costs.Drop(ch.before)
 			delete(a.fresh, ch.before)
-			a.budget.ledger.Set(mesh.CostOf(a.of(ch.before).object, 0))
+			a.budget.ledger.Set(mesh.CostOf(a.declaration(ch.before).object, 0))
 		}
 	}
 	for _, ch := range changes {
@@ -78,7 +78,7 @@ func (a *account[T]) update(changes []change[T]) {
 // ask recomputes the costs that may have changed.
 func (a *account[T]) ask(r *query.Reader) {
 	for _, rule := range slices.AppendSeq(a.costs.Doubted(), maps.Keys(a.fresh)) {
-		a.budget.ledger.Set(mesh.CostOf(a.of(rule).object, a.costs.Keep(r, rule).parts))
+		a.budget.ledger.Set(mesh.CostOf(a.declaration(rule).object, a.costs.Keep(r, rule).parts))
 	}
 	clear(a.fresh)
 }
@@ -92,7 +92,7 @@ func (rd *reader) withheld(of declared) bool { return rd.excess(of).Withheld() }
 
 // reportExcess reports what multiplies in an object, and the effect.
 func (rp *reporter) reportExcess(excess mesh.Excess, ref diag.Ref, c cost, effect string) {
-	rp.report(excess.Problem(ref, c.of, effect))
+	rp.report(excess.Problem(ref, c.factors, effect))
 }
 
 // endless is the upper bound of a product, so that sums of many products fit into

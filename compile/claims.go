@@ -24,7 +24,7 @@ type claim interface {
 // not affect the others.
 type claims[T any] struct {
 	m     *model
-	of    func(*T) claim
+	claim func(*T) claim
 	hosts func(*T) []string
 	in    *index[claimed, T]
 	// exposures has the exposure of all rules that name a host; nil if there are none.
@@ -48,7 +48,7 @@ type claimed struct {
 // newClaims indexes rules by the hosts that they name. Rules that select their
 // callers come first; then tie-break order decides.
 func newClaims[T any](m *model, of func(*T) claim, hosts func(*T) []string) *claims[T] {
-	c := &claims[T]{m: m, of: of, hosts: hosts}
+	c := &claims[T]{m: m, claim: of, hosts: hosts}
 	compare := func(a, b *T) int {
 		first, second := of(a), of(b)
 		switch selecting := first.selector() != nil; {
@@ -96,7 +96,7 @@ const maxClaims = 1024
 // hosts for many namespaces is indexed for all callers, but only those that see it
 // follow it.
 func (c *claims[T]) callers(rule *T) []string {
-	of := c.of(rule)
+	of := c.claim(rule)
 	home := of.origin().ref.Namespace
 	switch {
 	case of.selector() != nil:
@@ -123,7 +123,7 @@ func (c *claims[T]) seenByAll(of claim) bool {
 func (c *claims[T]) names(rule *T) []string {
 	var out []string
 	for _, name := range c.hosts(rule) {
-		out = append(out, c.m.unlessByCaller(name, c.of(rule).origin().ref.Namespace))
+		out = append(out, c.m.unlessByCaller(name, c.claim(rule).origin().ref.Namespace))
 	}
 	return out
 }
@@ -132,7 +132,7 @@ func (c *claims[T]) scope(rule *T) string {
 	if c.m.pilot().AnyNamespaceRules {
 		return ""
 	}
-	return c.of(rule).origin().ref.Namespace
+	return c.claim(rule).origin().ref.Namespace
 }
 
 // find returns the match for a host in the first of the namespaces that has one.
@@ -206,7 +206,7 @@ func (c *claims[T]) all(v *viewpoint, lists [][]*T) []*T {
 // followed reports whether these callers follow a rule: the rule does not select
 // other callers, and their Sidecar lets them follow it.
 func (c *claims[T]) followed(v *viewpoint, rule *T) bool {
-	of := c.of(rule)
+	of := c.claim(rule)
 	if of.selector() != nil && !v.selection.has(of.origin().ref.Name) {
 		return false
 	}

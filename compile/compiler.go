@@ -216,7 +216,7 @@ func (c *Compiler) ProblemsOf(objects map[diag.Ref]bool) diag.List {
 	var all diag.Collector
 	c.model.graph.Do(func(r *query.Reader) {
 		for _, part := range c.model.foundOf(r, objects) {
-			for _, found := range part.of {
+			for _, found := range part.collectors {
 				all.MergeOf(found, objects)
 			}
 		}

@@ -113,7 +113,7 @@ type merging struct {
 type mergedSubset struct {
 	*networking.Subset
 	from *networking.Subset
-	of   *destinationRule
+	rule *destinationRule
 }
 
 // add merges a rule. If the rule cannot be merged with the first, only its TLS
@@ -134,7 +134,7 @@ func (m *merging) add(rule *destinationRule) {
 			known = &mergedSubset{proto.CloneOf(s), s, rule}
 			m.subsets[s.GetName()] = known
 			m.out.spec.Subsets = append(m.out.spec.Subsets, known.Subset)
-		case known != nil && known.of != rule && s.GetTrafficPolicy() != nil:
+		case known != nil && known.rule != rule && s.GetTrafficPolicy() != nil:
 			known.TrafficPolicy = withTLSOf(known.GetTrafficPolicy(), s.GetTrafficPolicy())
 		}
 	}
@@ -149,7 +149,7 @@ func (m *merging) takesFrom(rule *destinationRule) bool {
 	}
 	return slices.ContainsFunc(rule.spec.GetSubsets(), func(s *networking.Subset) bool {
 		known := m.subsets[s.GetName()]
-		return known != nil && known.of == rule || asksForTLS(s.GetTrafficPolicy())
+		return known != nil && known.rule == rule || asksForTLS(s.GetTrafficPolicy())
 	})
 }
 
@@ -184,7 +184,7 @@ func (r *destinationRule) audience() []string {
 func (m *merging) keepTLS(rules []*destinationRule) {
 	for _, s := range m.subsets {
 		for _, rule := range rules {
-			if s.of != rule && s.TrafficPolicy != nil {
+			if s.rule != rule && s.TrafficPolicy != nil {
 				m.keepTLSOf(rule.spec.GetTrafficPolicy(), s.TrafficPolicy)
 			}
 		}
@@ -239,8 +239,8 @@ func (m *merging) lost(rules []*destinationRule) map[diag.Ref][]lostPart {
 			switch {
 			case known.from == s && !whole:
 				lose(field+".trafficPolicy", noPlainText)
-			case known.of != rule && !(whole && maps.Equal(known.GetLabels(), s.GetLabels())):
-				lose(field, onlyTLS(known.of, "has the subset too,"))
+			case known.rule != rule && !(whole && maps.Equal(known.GetLabels(), s.GetLabels())):
+				lose(field, onlyTLS(known.rule, "has the subset too,"))
 			}
 		}
 	}

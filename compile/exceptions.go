@@ -77,7 +77,7 @@ func (c *claims[T]) exposure(rules []*T) *exposure {
 	}
 	public, private, out := map[string]bool{}, map[string]bool{}, &exposure{}
 	for _, rule := range rules {
-		of := c.of(rule)
+		of := c.claim(rule)
 		switch callers := c.callers(rule); {
 		case !slices.Equal(callers, []string{""}):
 			for _, namespace := range callers {

@@ -14,16 +14,16 @@ import (
 // collected from there.
 
 // findings are the problems of one source, in order.
-type findings struct{ of []*diag.Collector }
+type findings struct{ collectors []*diag.Collector }
 
 func (f *findings) add(found *diag.Collector) {
 	if found != nil {
-		f.of = append(f.of, found)
+		f.collectors = append(f.collectors, found)
 	}
 }
 
 func sameFindings(a, b *findings) bool {
-	return slices.EqualFunc(a.of, b.of, (*diag.Collector).Equal)
+	return slices.EqualFunc(a.collectors, b.collectors, (*diag.Collector).Equal)
 }
 
 // findAll returns all problems of objects that do not depend on a caller.
@@ -33,7 +33,7 @@ func (p *plan) findAll(none) diag.List {
 		p.gateways.found(&p.reader), p.certificates.found(&p.reader), p.sidecars.found(&p.reader), p.spoken.Get(p.r, none{}),
 	} {
 		for _, part := range parts {
-			for _, found := range part.of {
+			for _, found := range part.collectors {
 				p.problems.Merge(found)
 			}
 		}

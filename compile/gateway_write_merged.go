@@ -177,7 +177,7 @@ func (t *takenRequests) by(m routeMatch) *virtualService {
 // fieldIn returns the field of a route in a VirtualService. For a route of a
 // delegate, which is in another object, it returns spec.http.
 func fieldIn(r *httpRoute, vs *virtualService) string {
-	if r.of == vs {
+	if r.virtual == vs {
 		return r.field
 	}
 	return "spec.http"

@@ -39,8 +39,8 @@ func (m *model) inOwnerOrder(services []*mesh.Service) []*mesh.Service {
 
 // nameClaim is a claim of a service to a domain in a table.
 type nameClaim struct {
-	of   *mesh.Service
-	host *candidate // the virtual host that claims it
+	service *mesh.Service
+	host    *candidate // the virtual host that claims it
 	// strength of the claim for these callers. The lowest value wins.
 	strength int
 	whole    bool // whether it is the host of the service, not a short form or an address
@@ -56,7 +56,7 @@ const (
 
 // claimOf returns the claim of a service to a domain, with its strength.
 func (v *viewpoint) claimOf(svc *mesh.Service, name string) nameClaim {
-	out := nameClaim{of: svc, strength: declaredName, whole: strings.EqualFold(name, svc.Hostname)}
+	out := nameClaim{service: svc, strength: declaredName, whole: strings.EqualFold(name, svc.Hostname)}
 	switch home := mesh.NamespaceOf(svc.Hostname, v.settings.Domain); {
 	case out.whole && home != "":
 		out.strength = wholeInMesh
@@ -79,15 +79,15 @@ func (v *viewpoint) claimOf(svc *mesh.Service, name string) nameClaim {
 func (m *model) firstOf(claims []nameClaim) nameClaim {
 	first := slices.MinFunc(claims, func(a, b nameClaim) int {
 		if m.pilot().AnyNamespaceRules {
-			return cmp.Or(wholeFirst(a, b), m.compareOwners(a.of, b.of))
+			return cmp.Or(wholeFirst(a, b), m.compareOwners(a.service, b.service))
 		}
-		return cmp.Or(cmp.Compare(a.strength, b.strength), m.compareOwners(a.of, b.of))
+		return cmp.Or(cmp.Compare(a.strength, b.strength), m.compareOwners(a.service, b.service))
 	})
 	if m.pilot().AnyNamespaceRules {
 		return first
 	}
 	for _, c := range claims {
-		if c.of.Namespace == first.of.Namespace && cmp.Or(wholeFirst(c, first), cmp.Compare(c.strength, first.strength), m.compareOwners(c.of, first.of)) < 0 {
+		if c.service.Namespace == first.service.Namespace && cmp.Or(wholeFirst(c, first), cmp.Compare(c.strength, first.strength), m.compareOwners(c.service, first.service)) < 0 {
 			first = c
 		}
 	}
@@ -109,14 +109,14 @@ func (v *viewpoint) whyFirst(first, other nameClaim) string {
 	switch {
 	case v.pilot().AnyNamespaceRules:
 		return "whose whole name it is, or which comes first by name"
-	case first.of.Namespace == other.of.Namespace && first.whole && !other.whole, first.strength == wholeInMesh && other.strength != wholeInMesh:
+	case first.service.Namespace == other.service.Namespace && first.whole && !other.whole, first.strength == wholeInMesh && other.strength != wholeInMesh:
 		return "whose whole name it is"
 	case first.strength == ofCallers && other.strength != ofCallers:
 		return "which is of the callers' namespace " + v.namespace
 	case first.strength < other.strength:
 		return "which is of the namespace in its name"
 	}
-	return whyOlder(first.of, other.of)
+	return whyOlder(first.service, other.service)
 }
 
 // whyOlder says why an object comes before another one.

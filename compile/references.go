@@ -24,7 +24,7 @@ func (c *Compiler) References(key schema.Key) diag.References {
 	defer c.mu.Unlock()
 	var out diag.References
 	c.model.graph.Do(func(r *query.Reader) {
-		from := referrals{plan: c.model.context(r), of: key}
+		from := referrals{plan: c.model.context(r), referrer: key}
 		from.gather()
 		to := referrals{plan: c.model.context(r), to: key.Ref()}
 		to.gather()
@@ -38,8 +38,8 @@ func (c *Compiler) References(key schema.Key) diag.References {
 // referrals collects the references from one object, or those to one object.
 type referrals struct {
 	*plan
-	of schema.Key // the referring object; zero for all
-	to diag.Ref   // the wanted target; zero for any
+	referrer schema.Key // the referring object; zero for all
+	to       diag.Ref   // the wanted target; zero for any
 
 	found   []diag.Reference // at most twice as many as are returned
 	seen    map[diag.Reference]bool
@@ -70,7 +70,7 @@ func (r *referrals) gather() {
 	named(r, r.gateways, (*referrals).gatewaySecrets)
 	named(r, r.sidecars, (*referrals).sidecar)
 	for _, svc := range r.services() {
-		if r.of == (schema.Key{}) || r.of == svc.Origin {
+		if r.referrer == (schema.Key{}) || r.referrer == svc.Origin {
 			r.workloads(svc)
 		}
 	}
@@ -78,8 +78,8 @@ func (r *referrals) gather() {
 
 // named calls say for the rules of a kind, or only for that of one object.
 func named[T any](r *referrals, k *kind[T], say func(*referrals, *T)) {
-	if r.of != (schema.Key{}) {
-		if of := k.readings[r.of]; of != nil && of.rule != nil {
+	if r.referrer != (schema.Key{}) {
+		if of := k.readings[r.referrer]; of != nil && of.rule != nil {
 			say(r, of.rule)
 		}
 		return

@@ -46,7 +46,7 @@ func (rd *reader) ruleCost(rule *routeRule) cost {
 		{Length: ruleSize(rule), Of: "parts of the route (its text, its destinations, and their versions)"},
 		{Length: ports, Of: "ports of " + rule.host},
 	}
-	return cost{parts: product.Parts() - product[0].Length, of: product.String()}
+	return cost{parts: product.Parts() - product[0].Length, factors: product.String()}
 }
 
 // httpPortsOf counts the HTTP ports of the services with a host name that count for a
@@ -118,8 +118,8 @@ func (rd *reader) ingressCost(rule *ingressRule) cost {
 		}
 	}
 	return cost{
-		parts: max(0, routes-1),
-		of:    fmt.Sprintf("%s parts of the routes of %s at this rule", schema.Thousands(routes), svc.Hostname),
+		parts:   max(0, routes-1),
+		factors: fmt.Sprintf("%s parts of the routes of %s at this rule", schema.Thousands(routes), svc.Hostname),
 	}
 }
 
@@ -127,7 +127,7 @@ func (rd *reader) ingressCost(rule *ingressRule) cost {
 // for each port.
 func egressCost(_ *plan, rule *egressRule) cost {
 	product := schema.Product{{Length: len(rule.spec.Ports), Of: "ports"}, {Length: partsOfEgressPort, Of: "parts"}}
-	return cost{parts: product.Parts(), of: product.String()}
+	return cost{parts: product.Parts(), factors: product.String()}
 }
 
 // partsOfEgressPort equals the parts of a ServiceEntry's host at a port.

@@ -50,7 +50,7 @@ func (rd *reader) exceptedByDestination(vs *virtualService) exceptions {
 	}
 	for _, r := range rd.httpRoutesOf(vs) {
 		for _, to := range r.destinations() {
-			add(to, r.of.ref.Namespace)
+			add(to, r.virtual.ref.Namespace)
 		}
 	}
 	for _, to := range vs.tcpDestinations() {

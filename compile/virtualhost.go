@@ -160,7 +160,7 @@ func (t *table) lostDomain(v *viewpoint, host *candidate, owner nameClaim, name,
 		advice = "give this service another host"
 	}
 	return lostName(host, fmt.Sprintf("requests to %s go to %s of %s, %s; %s",
-		domain, owner.of.Hostname, owner.of.Origin, v.whyFirst(owner, lost), advice))
+		domain, owner.service.Hostname, owner.service.Origin, v.whyFirst(owner, lost), advice))
 }
 
 func (t *table) lostAddress(host *candidate, owner *mesh.Service, domain string) diag.Problem {

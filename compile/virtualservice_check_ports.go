@@ -134,7 +134,7 @@ func (d *check) checkHTTPPort(vs *virtualService, port *mesh.Port, name string, 
 			continue
 		}
 		for at, to := range r.destinations() {
-			d.checkPort(r.of, at, to, port, "requests to "+name)
+			d.checkPort(r.virtual, at, to, port, "requests to "+name)
 		}
 	}
 }

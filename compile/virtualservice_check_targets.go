@@ -62,8 +62,8 @@ func (d *check) checkEgressTargets(vs *virtualService) {
 		}
 		for _, r := range d.httpRoutesOf(vs) {
 			for at, to := range r.destinations() {
-				if isMirror(at) || d.complete(to.GetHost(), r.of.ref.Namespace) != own.Hostname || to.GetSubset() != "" {
-					d.notHonoured(diag.NotFollowed, r.of.ref, at, fmt.Sprintf("requests for %s, the host of an EgressRule, go to that host only", own.Hostname))
+				if isMirror(at) || d.complete(to.GetHost(), r.virtual.ref.Namespace) != own.Hostname || to.GetSubset() != "" {
+					d.notHonoured(diag.NotFollowed, r.virtual.ref, at, fmt.Sprintf("requests for %s, the host of an EgressRule, go to that host only", own.Hostname))
 				}
 			}
 		}
@@ -80,8 +80,8 @@ func (d *check) checkBorrowing(vs *virtualService) {
 		}
 		for _, r := range d.httpRoutesOf(vs) {
 			for i, to := range r.spec.GetRoute() {
-				if host := d.complete(to.GetDestination().GetHost(), r.of.ref.Namespace); host != own.Hostname {
-					d.notHonoured(diag.AsPilot, r.of.ref, fmt.Sprintf("%s.route[%d].destination", r.field, i), fmt.Sprintf("requests go to the endpoints of %s, as they came for it; %s",
+				if host := d.complete(to.GetDestination().GetHost(), r.virtual.ref.Namespace); host != own.Hostname {
+					d.notHonoured(diag.AsPilot, r.virtual.ref, fmt.Sprintf("%s.route[%d].destination", r.field, i), fmt.Sprintf("requests go to the endpoints of %s, as they came for it; %s",
 						own.Hostname, switchHint("externalRouteEndpoints", "they go to those of "+host)))
 				}
 			}

@@ -163,7 +163,7 @@ func (rd *reader) virtualCost(vs *virtualService) cost {
 		out.parts = vs.size.asDelegate()
 	}
 	if out.parts > 0 {
-		out.of = at.words(routes, total)
+		out.factors = at.words(routes, total)
 	}
 	return out
 }

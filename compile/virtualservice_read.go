@@ -34,9 +34,9 @@ type virtualService struct {
 
 // httpRoute is the part of an entry of spec.http that is the same for all ports.
 type httpRoute struct {
-	// of is the VirtualService that contains the route. Another one may delegate to
+	// virtual is the VirtualService that contains the route. Another one may delegate to
 	// it.
-	of      *virtualService
+	virtual *virtualService
 	spec    *networking.HTTPRoute
 	field   string
 	route   ir.Route // without match, clusters and mirror
@@ -113,7 +113,7 @@ func (rp *reporter) webSockets(vs *virtualService) map[string]bool {
 
 func (p *plan) httpRoute(of *virtualService, at string, entry *networking.HTTPRoute) *httpRoute {
 	ref := of.ref
-	r := &httpRoute{of: of, spec: entry, field: at, route: ir.Route{
+	r := &httpRoute{virtual: of, spec: entry, field: at, route: ir.Route{
 		Operation: ref.Name,
 		Timeout:   entry.GetTimeout().AsDuration(),
 		Origins:   []diag.Ref{ref},

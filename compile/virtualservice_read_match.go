@@ -26,7 +26,7 @@ func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 		}
 		asked := expressible(m)
 		p.checkMatch(ref, fmt.Sprintf("%s.match[%d]", r.field, i), m)
-		known := p.knows(r.of.declared, fmt.Sprintf("%s.match[%d]", r.field, i))
+		known := p.knows(r.virtual.declared, fmt.Sprintf("%s.match[%d]", r.field, i))
 		closed := asked != m || !known
 		r.matches = append(r.matches, routeMatch{
 			name:        m.GetName(),
@@ -36,7 +36,7 @@ func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 			source:      ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),
 			sidecarOnly: p.pilot().EdgeMatchesLost && !closed,
 			port:        m.GetPort(),
-			gateways:    r.of.gatewaysNamed(m.GetGateways()),
+			gateways:    r.virtual.gatewaysNamed(m.GetGateways()),
 		})
 	}
 }

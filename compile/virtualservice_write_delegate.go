@@ -66,7 +66,7 @@ func (rd *reader) httpRoutesOf(vs *virtualService) []*httpRoute {
 // closedRoute returns a route that answers all requests with 503.
 func (vs *virtualService) closedRoute() *httpRoute {
 	return &httpRoute{
-		of: vs, spec: &networking.HTTPRoute{}, field: "spec.http", closed: true, matches: []routeMatch{{}},
+		virtual: vs, spec: &networking.HTTPRoute{}, field: "spec.http", closed: true, matches: []routeMatch{{}},
 		route: ir.Route{Operation: vs.ref.Name, Origins: []diag.Ref{vs.ref}},
 	}
 }
@@ -101,10 +101,10 @@ func (rd *reader) mergeRoute(outer, inner *httpRoute) *httpRoute {
 	if len(matches) == 0 {
 		return nil
 	}
-	out := rd.context(nil).httpRoute(inner.of, inner.field, withDefaults(inner.spec, outer.spec))
+	out := rd.context(nil).httpRoute(inner.virtual, inner.field, withDefaults(inner.spec, outer.spec))
 	out.matches = matches
-	out.route.Operation = outer.of.ref.Name
-	out.route.Origins = []diag.Ref{outer.of.ref, inner.of.ref}
+	out.route.Operation = outer.virtual.ref.Name
+	out.route.Origins = []diag.Ref{outer.virtual.ref, inner.virtual.ref}
 	if out.route.WebSocket = inner.route.WebSocket; outer.route.WebSocket != ir.UpgradeByDefault {
 		out.route.WebSocket = outer.route.WebSocket
 	}

@@ -79,7 +79,7 @@ func (v *viewpoint) httpRoute(r *httpRoute, m routeMatch, own *mesh.Service, por
 		return v.toEgress(out, own, port)
 	}
 	for i, to := range r.spec.GetRoute() {
-		t := v.target(r.of, to.GetDestination(), own, port)
+		t := v.target(r.virtual, to.GetDestination(), own, port)
 		out.targets = append(out.targets, t)
 		route.Clusters = append(route.Clusters, ir.WeightedCluster{
 			Name: t.name, Weight: r.weights[i],
@@ -90,7 +90,7 @@ func (v *viewpoint) httpRoute(r *httpRoute, m routeMatch, own *mesh.Service, por
 	}
 	for _, m := range mirrorsOf(r.spec) {
 		if n := perMillion(m.percent); n > 0 {
-			t := v.target(r.of, m.destination, own, port)
+			t := v.target(r.virtual, m.destination, own, port)
 			out.targets = append(out.targets, t)
 			route.Mirrors = append(route.Mirrors, ir.Mirror{Cluster: t.name, PerMillion: n})
 		}

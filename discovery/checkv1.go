@@ -17,7 +17,7 @@ const maxChecksV1 = 8
 // lossesV1 has the losses of a kind of proxies, in the view of one of them.
 type lossesV1 struct {
 	v1.Losses
-	of *fleet.Client
+	client *fleet.Client
 }
 
 // lostInV1 returns what proxies that use v1 lose of some objects.
@@ -25,13 +25,13 @@ func (c *checker) lostInV1(objects map[diag.Ref]bool) diag.List {
 	c.chooseV1()
 	found, views := map[diag.Problem]bool{}, map[string]bool{}
 	for _, one := range c.lost {
-		v := one.of.ViewIn(c.at)
+		v := one.client.ViewIn(c.at)
 		config, _, err := c.compiler.ProxyWithin(context.Background(), v)
 		if err != nil {
 			continue // There is no room to find it out, or to keep what was found.
 		}
 		views[v.Key()] = true
-		one.Advance(config, one.of.Proxy.IP)
+		one.Advance(config, one.client.Proxy.IP)
 		for _, p := range one.List(func(of diag.Ref) bool { return objects[of] }) {
 			found[p] = true
 		}
@@ -52,7 +52,7 @@ func (c *checker) chooseV1() {
 	of := map[fleet.KindV1]*fleet.Client{}
 	for _, one := range asked {
 		kind := fleet.KindOf(one)
-		if last := c.lost[kind]; of[kind] == nil || last != nil && last.of == one {
+		if last := c.lost[kind]; of[kind] == nil || last != nil && last.client == one {
 			of[kind] = one
 		}
 	}
@@ -63,6 +63,6 @@ func (c *checker) chooseV1() {
 		}
 	}
 	for kind, one := range c.lost {
-		one.of = of[kind]
+		one.client = of[kind]
 	}
 }

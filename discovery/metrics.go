@@ -109,14 +109,14 @@ const maxExpiries = 1000
 
 // expiries are when Secrets expire.
 type expiries struct {
-	of   *mesh.Expiries
-	desc *prometheus.Desc
+	secrets *mesh.Expiries
+	desc    *prometheus.Desc
 }
 
 func (e expiries) Describe(to chan<- *prometheus.Desc) { to <- e.desc }
 
 func (e expiries) Collect(to chan<- prometheus.Metric) {
-	for _, one := range e.of.First(maxExpiries) {
+	for _, one := range e.secrets.First(maxExpiries) {
 		to <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, one.Timestamp(), one.Secret.Namespace, one.Secret.Name)
 	}
 }

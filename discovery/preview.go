@@ -308,8 +308,8 @@ func (p *preview) endpoints(of *mesh.Snapshot, key string) *xds.Resource {
 
 // setID identifies a set of endpoints at one of the two times.
 type setID struct {
-	of  *mesh.Snapshot
-	key string
+	snapshot *mesh.Snapshot
+	key      string
 }
 
 // note counts a change for a crowd, if the two resources differ.

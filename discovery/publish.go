@@ -117,11 +117,11 @@ func (p *publication) renewAll() {
 	_ = all.Wait() // These functions never return an error.
 }
 
-// spell makes the JSON that proxies poll for of the views that have changed.
-func (p *publication) spell() {
+// encodeJSON makes the JSON that proxies poll for of the views that have changed.
+func (p *publication) encodeJSON() {
 	for _, entry := range p.changed {
 		if one := p.fleet.RepresentativeOf(entry); one != nil {
-			_ = p.recoverPanic("encode", func() error { return entry.Spell(p.ctx, one.Proxy.IP) })
+			_ = p.recoverPanic("encode", func() error { return entry.EncodeJSON(p.ctx, one.Proxy.IP) })
 		}
 	}
 }

@@ -120,9 +120,9 @@ func (p *Publisher) follow(ctx context.Context, since time.Time, beside *sync.Wa
 		p.boundPast(n.revision)
 	}
 	if n.large && p.opts.EnterLarge != nil {
-		beside.Go(func() { defer leave(); done.spell() })
+		beside.Go(func() { defer leave(); done.encodeJSON() })
 	} else {
-		done.spell()
+		done.encodeJSON()
 		leave()
 	}
 	slots, clients := p.fleet.Size()

@@ -33,14 +33,14 @@ func problemsOf(files *rotation.Follower) (n int) {
 
 // expiries is a collector of the expiry times of certificates.
 type expiries struct {
-	of   *rotation.Follower
-	desc *prometheus.Desc
+	follower *rotation.Follower
+	desc     *prometheus.Desc
 }
 
 func (e expiries) Describe(to chan<- *prometheus.Desc) { to <- e.desc }
 
 func (e expiries) Collect(to chan<- prometheus.Metric) {
-	for name, s := range e.of.States() {
+	for name, s := range e.follower.States() {
 		if end := s.Pair.Expiry(); !end.IsZero() {
 			to <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(end.Unix()), name)
 		}

@@ -97,7 +97,7 @@ type entry interface {
 // node is an input or a result, of any type.
 type node struct {
 	graph *Graph
-	of    entry
+	entry entry
 
 	state   state // always fresh for an input
 	running bool
@@ -193,7 +193,7 @@ func (n *node) run() {
 	defer func() { n.running, g.reads = false, g.reads[:r.from] }()
 	g.runs++
 	g.step()
-	if n.of.compute(r) {
+	if n.entry.compute(r) {
 		n.changes()
 	}
 	n.depend(g.reads[r.from:])
@@ -255,7 +255,7 @@ func (n *node) mistrust(read *node) {
 	if n.state == fresh {
 		n.state = suspect
 		if n.kept {
-			n.of.doubt()
+			n.entry.doubt()
 		}
 		n.spread()
 	}
@@ -270,7 +270,7 @@ func (g *Graph) collect() {
 		if n.readers.len() > 0 || n.kept || n.dropped {
 			continue
 		}
-		n.of.forget()
+		n.entry.forget()
 		n.dropped = true
 		g.tally.add(-1)
 		for _, read := range n.reads {

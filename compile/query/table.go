@@ -39,7 +39,7 @@ func (in *Input[K, V]) cell(key K) *given[K, V] {
 	c := in.cells[key]
 	if c == nil {
 		c = &given[K, V]{in: in}
-		c.of, c.key, c.state = c, key, fresh
+		c.entry, c.key, c.state = c, key, fresh
 		in.cells[key] = c
 		in.graph.begin(&c.node)
 	}
@@ -120,7 +120,7 @@ func (q *Query[K, V]) cell(key K) *result[K, V] {
 	c := q.cells[key]
 	if c == nil {
 		c = &result[K, V]{query: q}
-		c.of, c.key = c, key
+		c.entry, c.key = c, key
 		q.cells[key] = c
 		q.graph.begin(&c.node)
 	}

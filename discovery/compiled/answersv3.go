@@ -49,11 +49,11 @@ func newV3Answers(v *View, ip string, streamed bool) *V3Answers {
 	return a
 }
 
-// Spell makes the JSON of everything except endpoints and secrets, with the listeners of
-// the proxy at an address. Answers to polls are made of it. Spell returns early if ctx ends.
-func (a *V3Answers) Spell(ctx context.Context, ip string) {
+// EncodeJSON makes the JSON of everything except endpoints and secrets, with the listeners of
+// the proxy at an address. Answers to polls are made of it. EncodeJSON returns early if ctx ends.
+func (a *V3Answers) EncodeJSON(ctx context.Context, ip string) {
 	for _, s := range []*xds.Set{a.Clusters, a.ListenersAt(ip), a.Routes} {
-		s.Spell(ctx)
+		s.EncodeJSON(ctx)
 	}
 }
 

@@ -168,16 +168,16 @@ func (e *ViewEntry) keeps(err error, g *compiled.Generation) {
 	}
 }
 
-// Spell makes the JSON of the entry's view for the polls of v3, if proxies of the entry use
-// them. ip is the address of one of them. Spell returns early if ctx ends.
-func (e *ViewEntry) Spell(ctx context.Context, ip string) error {
+// EncodeJSON makes the JSON of the entry's view for the polls of v3, if proxies of the entry use
+// them. ip is the address of one of them. EncodeJSON returns early if ctx ends.
+func (e *ViewEntry) EncodeJSON(ctx context.Context, ip string) error {
 	v := e.current.Load()
 	if v == nil || !e.UsesV3.Load() {
 		return nil
 	}
 	answers, err := v.EncodedV3(ip)
 	if err == nil {
-		answers.Spell(ctx, ip)
+		answers.EncodeJSON(ctx, ip)
 	}
 	return err
 }

@@ -86,7 +86,7 @@ func (t *Transition) EachRefusal(node string, visit func(diag.Ref, feedback.Refu
 	}
 	for _, s := range []*shown{&t.endpoints, &t.secrets} {
 		if s.over.refused() && len(t.held) > 0 {
-			blame(s.of.TypeURL, &s.over, t.held[len(t.held)-1].OriginsOf(s.of.TypeURL, s.overSubject, "", nil))
+			blame(s.resources.TypeURL, &s.over, t.held[len(t.held)-1].OriginsOf(s.resources.TypeURL, s.overSubject, "", nil))
 		}
 	}
 }

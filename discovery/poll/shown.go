@@ -13,8 +13,8 @@ import (
 // shown is a type of which a proxy polls each resource by itself: endpoints and secrets.
 // It keeps two bits for each resource that the proxy should have.
 type shown struct {
-	asked bool     // the proxy has polled something of the type
-	of    *xds.Set // that it should have
+	asked     bool     // the proxy has polled something of the type
+	resources *xds.Set // that it should have
 	// has are the resources whose present version was in the last poll for them, and
 	// answered those whose present version was an answer. They are by index in of.
 	has, answered bits
@@ -79,18 +79,18 @@ func (s *shown) notePassing(name, version, answer string) {
 // follow makes another set the one that the proxy should have. Resources that are the same
 // in both sets stay shown.
 func (s *shown) follow(of *xds.Set) {
-	if s.of == of {
+	if s.resources == of {
 		return
 	}
 	before := *s
-	s.of, s.has, s.answered, s.without = of, newBits(len(of.Sorted)), newBits(len(of.Sorted)), len(of.Sorted)
+	s.resources, s.has, s.answered, s.without = of, newBits(len(of.Sorted)), newBits(len(of.Sorted)), len(of.Sorted)
 	if _, is := slices.BinarySearchFunc(of.Sorted, s.overSubject, byName); !is {
 		s.overSubject, s.over = "", passing{}
 	}
-	if before.of == nil {
+	if before.resources == nil {
 		return
 	}
-	old := before.of.Sorted
+	old := before.resources.Sorted
 	at := 0
 	for i, r := range of.Sorted {
 		for at < len(old) && old[at].Name < r.Name {

@@ -32,12 +32,12 @@ func (c *Content) same(other *Content) bool {
 type Contents struct {
 	seed maphash.Seed
 
-	mu sync.Mutex
-	of map[uint64]weak.Pointer[Content]
+	mu     sync.Mutex
+	byHash map[uint64]weak.Pointer[Content]
 }
 
 func NewContents() *Contents {
-	return &Contents{seed: maphash.MakeSeed(), of: map[uint64]weak.Pointer[Content]{}}
+	return &Contents{seed: maphash.MakeSeed(), byHash: map[uint64]weak.Pointer[Content]{}}
 }
 
 // Shared returns an equal content that is in use, or c if there is none.
@@ -45,13 +45,13 @@ func (s *Contents) Shared(c *Content) *Content {
 	key := s.hash(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.of[key].Value(); known != nil {
+	if known := s.byHash[key].Value(); known != nil {
 		if known.same(c) {
 			return known
 		}
 		return c
 	}
-	s.of[key] = weak.Make(c)
+	s.byHash[key] = weak.Make(c)
 	runtime.AddCleanup(c, s.drop, key)
 	return c
 }
@@ -74,13 +74,13 @@ func (s *Contents) hash(c *Content) uint64 {
 func (s *Contents) drop(key uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.of[key].Value() == nil {
-		delete(s.of, key)
+	if s.byHash[key].Value() == nil {
+		delete(s.byHash, key)
 	}
 }
 
 func (s *Contents) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.of)
+	return len(s.byHash)
 }

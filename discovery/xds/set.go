@@ -95,9 +95,9 @@ func (s *Set) Answer(names []string) Answer {
 	}}
 }
 
-// Spell makes the JSON of all resources, as far as that was not asked for before. It returns
+// EncodeJSON makes the JSON of all resources, as far as that was not asked for before. It returns
 // early if ctx ends.
-func (s *Set) Spell(ctx context.Context) {
+func (s *Set) EncodeJSON(ctx context.Context) {
 	for _, r := range s.Sorted {
 		if ctx.Err() != nil {
 			return

@@ -14,7 +14,7 @@ import (
 // to the next, only parts that are not the same values are examined. The zero value is
 // for an empty configuration.
 type Losses struct {
-	of        *ir.Config
+	config    *ir.Config
 	ip        string
 	parts     map[part]diag.Interned // that lose something
 	listeners diag.List
@@ -23,16 +23,16 @@ type Losses struct {
 // part is a cluster, or a virtual host in a table.
 type part struct {
 	table string
-	of    any
+	value any
 }
 
 // Advance moves to a configuration for a proxy with the given address. It returns the
 // losses of the parts that are new in it, which are all that List gains. It may return a
 // loss more than once.
 func (l *Losses) Advance(to *ir.Config, ip string) (came diag.List) {
-	from := cmp.Or(l.of, &ir.Config{})
+	from := cmp.Or(l.config, &ir.Config{})
 	same := slices.Equal(from.Listeners, to.Listeners) && slices.Equal(from.RouteTables, to.RouteTables) && l.ip == ip
-	if l.of, l.ip = to, ip; l.parts == nil {
+	if l.config, l.ip = to, ip; l.parts == nil {
 		l.parts = map[part]diag.Interned{}
 	}
 	came = turnOver(l, "", from.Clusters, to.Clusters, func(c *ir.Cluster) diag.List { _, lost := OneCluster(c); return lost })

@@ -27,8 +27,8 @@ type inspector struct {
 // inspected is a field with messages to inspect.
 type inspected struct {
 	index int
-	// of is nil for a oneof, where the type of the value decides.
-	of *inspector
+	// inspector is nil for a oneof, where the type of the value decides.
+	inspector *inspector
 }
 
 // inspect takes a pointer to a message or to the wrapper of a oneof.
@@ -50,14 +50,14 @@ func (f inspected) inspect(field reflect.Value) error {
 	switch field.Kind() {
 	case reflect.Slice:
 		for n := range field.Len() {
-			if err := f.of.inspect(field.Index(n)); err != nil {
+			if err := f.inspector.inspect(field.Index(n)); err != nil {
 				return err
 			}
 		}
 		return nil
 	case reflect.Map:
 		for entries := field.MapRange(); entries.Next(); {
-			if err := f.of.inspect(entries.Value()); err != nil {
+			if err := f.inspector.inspect(entries.Value()); err != nil {
 				return err
 			}
 		}
@@ -72,7 +72,7 @@ func (f inspected) inspect(field reflect.Value) error {
 	if field.IsNil() {
 		return nil
 	}
-	return f.of.inspect(field)
+	return f.inspector.inspect(field)
 }
 
 // inspectors has an inspector for each type of struct: messages and wrappers of oneofs.

@@ -38,9 +38,9 @@ func Refusals() []string {
 }
 
 type refusal struct {
-	about string
-	of    protoreflect.FullName
-	check func(proto.Message) error
+	about   string
+	message protoreflect.FullName
+	check   func(proto.Message) error
 }
 
 func rule[M proto.Message](about string, check func(M) error) refusal {
@@ -102,11 +102,11 @@ var partRules, resourceRules = byName(parts), byName(resources)
 func byName(rules []refusal) map[protoreflect.FullName]func(proto.Message) error {
 	out := map[protoreflect.FullName]func(proto.Message) error{}
 	for _, r := range rules {
-		before, check := out[r.of], r.check
+		before, check := out[r.message], r.check
 		if before != nil {
 			check = func(m proto.Message) error { return cmp.Or(before(m), r.check(m)) }
 		}
-		out[r.of] = check
+		out[r.message] = check
 	}
 	return out
 }

@@ -38,8 +38,8 @@ type Proxy struct {
 
 // refusal is what a proxy refuses of a type, and the error text.
 type refusal struct {
-	words string
-	of    func(text string) bool
+	words   string
+	matches func(text string) bool
 }
 
 // told is a response to answer, with the names that it refers to.
@@ -112,7 +112,7 @@ func (s *Proxy) hear(t told) {
 
 func (s *Proxy) answerLocked(t told) {
 	r := discovery.Request{TypeURL: t.typeURL, Nonce: t.nonce}
-	if f, some := s.refuse[t.typeURL]; some && f.of(t.text) {
+	if f, some := s.refuse[t.typeURL]; some && f.matches(t.text) {
 		r.Refused = &f.words
 	} else if len(t.to) > 0 {
 		s.say(discovery.Request{TypeURL: t.leads, Subscribe: t.to})

@@ -101,11 +101,11 @@ func readStepToken(text string, revision int64) (stepToken, error) {
 
 // stepping is a step in progress.
 type stepping struct {
-	of     *Handler
-	scope  store.Scope
-	passes []pass
-	now    stepToken // after the objects examined
-	left   int       // objects that may still be compared
+	handler *Handler
+	scope   store.Scope
+	passes  []pass
+	now     stepToken // after the objects examined
+	left    int       // objects that may still be compared
 
 	steps  []plannedStep
 	bytes  int
@@ -192,7 +192,7 @@ func (a *actionStatus) goesOn(at stepToken) { a.Continue, a.Remaining = at.text(
 
 // continueRollback does the next operations.
 func (h *Handler) continueRollback(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, at stepToken, head actionHead) error {
-	st := &stepping{of: h, scope: scope, passes: passesOf(scope), now: at, left: comparedPerStep}
+	st := &stepping{handler: h, scope: scope, passes: passesOf(scope), now: at, left: comparedPerStep}
 	if err := st.plan(r.Context()); err != nil {
 		return err
 	}
@@ -255,12 +255,12 @@ func (st *stepping) plan(ctx context.Context) error {
 		if st.now.Name != "" {
 			opts.After = schema.Key{Kind: p.Kind.Kind, Namespace: st.now.Namespace, Name: st.now.Name}
 		}
-		page, more, err := st.of.opts.Store.ChangesPage(ctx, scope, opts)
+		page, more, err := st.handler.opts.Store.ChangesPage(ctx, scope, opts)
 		if err != nil {
 			return err
 		}
 		for _, d := range page {
-			if len(st.steps) == st.of.opts.MaxTransaction || st.bytes >= stepBytes {
+			if len(st.steps) == st.handler.opts.MaxTransaction || st.bytes >= stepBytes {
 				return nil
 			}
 			st.left--

@@ -28,17 +28,17 @@ func NewBodies(bytes int64) *Bodies {
 
 // Body is the memory of one body. Only one goroutine may use it.
 type Body struct {
-	of    *Bodies
-	bytes int64
-	began time.Time
-	stop  func()
-	cut   chan struct{} // closed when the body is cut
+	bodies *Bodies
+	bytes  int64
+	began  time.Time
+	stop   func()
+	cut    chan struct{} // closed when the body is cut
 }
 
 // Begin returns the memory of a body that begins to arrive. If the body is cut, stop is
 // called, which must end the reading soon and must not block.
 func (b *Bodies) Begin(stop func()) *Body {
-	body := &Body{of: b, began: time.Now(), stop: stop, cut: make(chan struct{})}
+	body := &Body{bodies: b, began: time.Now(), stop: stop, cut: make(chan struct{})}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.arriving[body] = struct{}{}
@@ -48,7 +48,7 @@ func (b *Bodies) Begin(stop func()) *Body {
 // Grow waits for bytes more bytes. The error is ErrCut or ctx's.
 func (y *Body) Grow(ctx context.Context, bytes int64) error {
 	for {
-		freed := y.of.take(y, bytes)
+		freed := y.bodies.take(y, bytes)
 		if y.Cut() {
 			return ErrCut
 		}
@@ -78,21 +78,21 @@ func (y *Body) Cut() bool {
 // Arrived records that the body is complete. It is not cut any more. Arrived returns
 // false if it was cut before.
 func (y *Body) Arrived() bool {
-	y.of.mu.Lock()
-	defer y.of.mu.Unlock()
-	delete(y.of.arriving, y)
+	y.bodies.mu.Lock()
+	defer y.bodies.mu.Unlock()
+	delete(y.bodies.arriving, y)
 	return !y.Cut()
 }
 
 // Leave gives back the memory. Further calls have no effect.
 func (y *Body) Leave() {
-	y.of.mu.Lock()
-	defer y.of.mu.Unlock()
-	delete(y.of.arriving, y)
-	y.of.free += y.bytes
+	y.bodies.mu.Lock()
+	defer y.bodies.mu.Unlock()
+	delete(y.bodies.arriving, y)
+	y.bodies.free += y.bytes
 	y.bytes = 0
-	close(y.of.freed)
-	y.of.freed = make(chan struct{})
+	close(y.bodies.freed)
+	y.bodies.freed = make(chan struct{})
 }
 
 // take takes bytes bytes for a body and returns nil. If there is no room, it makes some

@@ -27,14 +27,14 @@ func (r *Room) Enter(ctx context.Context, bytes int64) (*Share, error) {
 
 // Share is a request's part of a Room. It is for one goroutine.
 type Share struct {
-	of    *Room
+	room  *Room
 	bytes int64
 }
 
 // Keep gives back all but bytes bytes. A share never grows.
 func (s *Share) Keep(bytes int64) {
 	if bytes = max(bytes, 0); bytes < s.bytes {
-		s.of.free.Release(s.bytes - bytes)
+		s.room.free.Release(s.bytes - bytes)
 		s.bytes = bytes
 	}
 }

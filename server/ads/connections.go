@@ -86,7 +86,7 @@ func (l *connections) admit(conn net.Conn, private bool) *connection {
 			return nil
 		}
 	}
-	c := &connection{Conn: conn, of: l, private: private, account: l.memory.open(conn.RemoteAddr())}
+	c := &connection{Conn: conn, all: l, private: private, account: l.memory.open(conn.RemoteAddr())}
 	context.AfterFunc(c.account.over, func() { time.AfterFunc(farewell, func() { _ = c.Close() }) })
 	l.open++
 	c.idle = l.idle.PushBack(c)
@@ -133,7 +133,7 @@ const farewell = 3 * time.Second
 // below account.
 type connection struct {
 	net.Conn
-	of      *connections
+	all     *connections
 	account *account
 
 	idle    *list.Element // nil while a proxy is on a stream
@@ -164,19 +164,19 @@ func (c *connection) Read(into []byte) (int, error) {
 
 // isClosed reports whether this side has closed the connection.
 func (c *connection) isClosed() bool {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
 	return c.left
 }
 
 // Close releases the place.
 func (c *connection) Close() error {
-	c.of.mu.Lock()
+	c.all.mu.Lock()
 	if !c.left {
-		c.of.leave(c)
-		c.of.full = c.of.full && c.of.open*10 > c.of.most*9
+		c.all.leave(c)
+		c.all.full = c.all.full && c.all.open*10 > c.all.most*9
 	}
-	c.of.mu.Unlock()
+	c.all.mu.Unlock()
 	c.forget()
 	return c.Conn.Close()
 }
@@ -184,7 +184,7 @@ func (c *connection) Close() error {
 // forget ends the accounting of a closed connection.
 func (c *connection) forget() {
 	c.account.close()
-	c.of.answers.drop(c.account)
+	c.all.answers.drop(c.account)
 }
 
 // RemoteAddr returns an address from which a stream finds its connection.
@@ -213,18 +213,18 @@ func (c *connection) serving() (done func()) {
 }
 
 func (c *connection) add(proxies int) {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
 	if c.proxies += proxies; c.proxies > 0 {
 		c.busy()
 	} else if !c.left {
-		c.idle = c.of.idle.PushBack(c)
+		c.idle = c.all.idle.PushBack(c)
 	}
 }
 
 func (c *connection) busy() {
 	if c.idle != nil {
-		c.of.idle.Remove(c.idle)
+		c.all.idle.Remove(c.idle)
 		c.idle = nil
 	}
 }

@@ -98,9 +98,9 @@ func (m *memory) read() (requests, subscriptions int64) {
 
 // account counts the memory of one connection. The lock of memory guards it.
 type account struct {
-	of   *memory
-	host string
-	rest time.Time // the connection is not read until then
+	memory *memory
+	host   string
+	rest   time.Time // the connection is not read until then
 	// over ends, with the reason, when the connection must end.
 	over context.Context
 	end  context.CancelCauseFunc
@@ -119,7 +119,7 @@ func (m *memory) open(peer net.Addr) *account {
 	if err != nil {
 		host = peer.String()
 	}
-	a := &account{of: m, host: host}
+	a := &account{memory: m, host: host}
 	a.over, a.end = context.WithCancelCause(context.Background())
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -135,15 +135,15 @@ func (m *memory) forgetRestsLocked(now time.Time) {
 
 // close forgets a closed connection.
 func (a *account) close() {
-	a.of.mu.Lock()
-	defer a.of.mu.Unlock()
+	a.memory.mu.Lock()
+	defer a.memory.mu.Unlock()
 	a.forgetLocked(net.ErrClosed)
 }
 
 // evict ends a connection that holds too much.
 func (a *account) evict() {
-	a.of.mu.Lock()
-	defer a.of.mu.Unlock()
+	a.memory.mu.Lock()
+	defer a.memory.mu.Unlock()
 	a.evictLocked()
 }
 
@@ -151,11 +151,11 @@ func (a *account) evictLocked() {
 	if a.gone {
 		return
 	}
-	a.of.evicted.Inc()
+	a.memory.evicted.Inc()
 	now := time.Now()
-	a.of.forgetRestsLocked(now)
-	a.of.resting[a.host] = a.of.resting[a.host].next(now)
-	a.of.log.Warn("a stream connection was ended: it held the most of what streams may hold", "peer", a.host, "bytes", a.held, "streams", a.streams, "limit", a.of.limit)
+	a.memory.forgetRestsLocked(now)
+	a.memory.resting[a.host] = a.memory.resting[a.host].next(now)
+	a.memory.log.Warn("a stream connection was ended: it held the most of what streams may hold", "peer", a.host, "bytes", a.held, "streams", a.streams, "limit", a.memory.limit)
 	a.forgetLocked(errEvicted)
 }
 
@@ -164,10 +164,10 @@ func (a *account) forgetLocked(why error) {
 		return
 	}
 	a.gone = true
-	a.of.turns.leave(a)
-	a.of.held -= a.held
-	a.of.requests -= a.counted
-	delete(a.of.accounts, a)
+	a.memory.turns.leave(a)
+	a.memory.held -= a.held
+	a.memory.requests -= a.counted
+	delete(a.memory.accounts, a)
 	a.end(why)
 }
 
@@ -177,7 +177,7 @@ func (a *account) addLocked(bytes int64) {
 		return
 	}
 	a.held += bytes
-	m := a.of
+	m := a.memory
 	for m.held += bytes; bytes > 0 && m.held > m.limit; {
 		most := m.greediestLocked()
 		if most == nil {
@@ -206,23 +206,23 @@ func (m *memory) greediestLocked() (most *account) {
 
 // receive counts bytes of received requests.
 func (a *account) receive(bytes int64) {
-	a.of.mu.Lock()
-	defer a.of.mu.Unlock()
+	a.memory.mu.Lock()
+	defer a.memory.mu.Unlock()
 	a.receivedLocked(a.received + bytes)
 }
 
 // begin records that a request has arrived completely, so that the client is not to
 // blame for the time that passes until take.
 func (h *holding) begin() {
-	h.of.mu.Lock()
-	defer h.of.mu.Unlock()
+	h.memory.mu.Lock()
+	defer h.memory.mu.Unlock()
 	h.workLocked(true)
 }
 
 // take uncounts bytes of the request that was processed.
 func (h *holding) take(bytes int64) {
-	h.of.mu.Lock()
-	defer h.of.mu.Unlock()
+	h.memory.mu.Lock()
+	defer h.memory.mu.Unlock()
 	h.workLocked(false)
 	h.receivedLocked(max(0, h.received-bytes))
 }
@@ -240,7 +240,7 @@ func (h *holding) workLocked(in bool) {
 func (a *account) receivedLocked(bytes int64) {
 	a.received = bytes
 	if bytes < freeRequests {
-		a.of.turns.leave(a)
+		a.memory.turns.leave(a)
 	}
 	counted := max(0, bytes-freeRequests)
 	more := counted - a.counted
@@ -248,7 +248,7 @@ func (a *account) receivedLocked(bytes int64) {
 		return
 	}
 	a.counted = counted
-	a.of.requests += more
+	a.memory.requests += more
 	a.addLocked(more)
 }
 
@@ -265,8 +265,8 @@ type holding struct {
 // stream starts to count what a stream holds. The error is the reason why the
 // connection must end.
 func (a *account) stream() (*holding, error) {
-	a.of.mu.Lock()
-	defer a.of.mu.Unlock()
+	a.memory.mu.Lock()
+	defer a.memory.mu.Unlock()
 	if a.gone {
 		return nil, context.Cause(a.over)
 	}
@@ -291,8 +291,8 @@ func (h *holding) setLocked(bytes int64) {
 	if bytes == h.bytes {
 		return
 	}
-	h.of.mu.Lock()
-	defer h.of.mu.Unlock()
+	h.memory.mu.Lock()
+	defer h.memory.mu.Unlock()
 	h.addLocked(bytes - h.bytes)
 	h.bytes = bytes
 }
@@ -304,8 +304,8 @@ func (h *holding) close() {
 	defer h.mu.Unlock()
 	h.own = 0
 	h.setLocked(0)
-	h.of.mu.Lock()
-	defer h.of.mu.Unlock()
+	h.memory.mu.Lock()
+	defer h.memory.mu.Unlock()
 	h.workLocked(false)
 	if h.streams--; h.streams == 0 {
 		h.receivedLocked(0)

@@ -56,7 +56,7 @@ func (a *account) awaitTurn() {
 		case <-a.over.Done():
 			wait = nil // forgetLocked has taken the connection out of the queue.
 		case <-patience.C:
-			a.of.endLongTurn()
+			a.memory.endLongTurn()
 		}
 		patience.Stop()
 	}
@@ -64,9 +64,9 @@ func (a *account) awaitTurn() {
 
 // queue returns nil if the connection may be read at once.
 func (a *account) queue() *waiter {
-	a.of.mu.Lock()
-	defer a.of.mu.Unlock()
-	t := &a.of.turns
+	a.memory.mu.Lock()
+	defer a.memory.mu.Unlock()
+	t := &a.memory.turns
 	if _, has := t.holders[a]; has || a.gone || a.received < freeRequests {
 		return nil
 	}

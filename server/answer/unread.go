@@ -18,22 +18,22 @@ const (
 // Unread are answers that hold what others may wait for, until their clients have read
 // them. The zero value is ready. It is safe for concurrent use.
 type Unread struct {
-	mu sync.Mutex
-	of map[*TimedWriter]struct{}
+	mu      sync.Mutex
+	answers map[*TimedWriter]struct{}
 }
 
 // Add adds an answer. The caller must remove it before its handler returns.
 func (u *Unread) Add(a *TimedWriter) (remove func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.of == nil {
-		u.of = map[*TimedWriter]struct{}{}
+	if u.answers == nil {
+		u.answers = map[*TimedWriter]struct{}{}
 	}
-	u.of[a] = struct{}{}
+	u.answers[a] = struct{}{}
 	return func() {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		delete(u.of, a)
+		delete(u.answers, a)
 	}
 }
 
@@ -44,7 +44,7 @@ func (u *Unread) cut() bool {
 	defer u.mu.Unlock()
 	var slowest *TimedWriter
 	longest := unreadPatience
-	for a := range u.of {
+	for a := range u.answers {
 		if waited := a.waited(); waited > longest {
 			slowest, longest = a, waited
 		}
@@ -52,7 +52,7 @@ func (u *Unread) cut() bool {
 	if slowest == nil {
 		return false
 	}
-	delete(u.of, slowest)
+	delete(u.answers, slowest)
 	return http.NewResponseController(slowest).SetWriteDeadline(time.Now()) == nil
 }
 

@@ -35,7 +35,7 @@ const (
 type keptLists struct {
 	turn  func() (leave func(), err error) // waits to compress a list; may be nil
 	mu    sync.Mutex
-	of    map[listName]*keptList
+	lists map[listName]*keptList
 	bytes int
 }
 
@@ -109,7 +109,7 @@ func (l *keptLists) text(ctx context.Context, name listName, state listState, li
 func (l *keptLists) ask(name listName, state listState) (one *keptList, makes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	one = l.of[name]
+	one = l.lists[name]
 	if one == nil || one.state != state {
 		l.drop(name, one)
 		l.note(name, state)
@@ -127,14 +127,14 @@ func (l *keptLists) ask(name listName, state listState) (one *keptList, makes bo
 func (l *keptLists) has(name listName) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.of[name].isMade()
+	return l.lists[name].isMade()
 }
 
 // still returns the text that is kept of a state, or nil. Call done as for text.
 func (l *keptLists) still(name listName, state listState) (one *keptList, done func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	one = l.of[name]
+	one = l.lists[name]
 	if !one.isMade() || one.state != state {
 		return nil, func() {}
 	}
@@ -159,11 +159,11 @@ func (one *keptList) isMade() bool {
 const mostLists = 256
 
 func (l *keptLists) note(name listName, state listState) {
-	if len(l.of) >= mostLists {
+	if len(l.lists) >= mostLists {
 		return // Later ones are noted when these are forgotten.
 	}
-	if l.of == nil {
-		l.of = map[listName]*keptList{}
+	if l.lists == nil {
+		l.lists = map[listName]*keptList{}
 	}
 	one := &keptList{state: state}
 	one.forget = time.AfterFunc(keptListFor, func() {
@@ -171,7 +171,7 @@ func (l *keptLists) note(name listName, state listState) {
 		defer l.mu.Unlock()
 		l.drop(name, one)
 	})
-	l.of[name] = one
+	l.lists[name] = one
 }
 
 // drop removes a list, if it is still there, so that later requests do not find it.
@@ -181,7 +181,7 @@ func (l *keptLists) drop(name listName, one *keptList) {
 	}
 	one.forget.Stop()
 	one.gone = true
-	delete(l.of, name)
+	delete(l.lists, name)
 	l.free(one)
 }
 

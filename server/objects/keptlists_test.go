@@ -180,7 +180,7 @@ func allForgotten(t *testing.T, l *keptLists) {
 func (l *keptLists) counts() (lists, bytes int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.of), l.bytes
+	return len(l.lists), l.bytes
 }
 
 // TestKeptListsThatDoNotFit checks that a list which gzip does not make small, or

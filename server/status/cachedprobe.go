@@ -13,8 +13,8 @@ import (
 // probe panics, the previous result stays. Make it with newCachedProbe. It is safe for
 // concurrent use.
 type cachedProbe[T any] struct {
-	of  string // the subject, for the log
-	log *slog.Logger
+	subject string // the subject, for the log
+	log     *slog.Logger
 	// look returns what is true after a time, given the previous result. waited is the
 	// time that it spent waiting for others, which does not count as its cost.
 	look func(before *T, after time.Time) (found *T, waited time.Duration)
@@ -52,7 +52,7 @@ func (s *sample[T]) mayAge() (age, late time.Duration) {
 
 // newCachedProbe returns a cachedProbe whose first result is first.
 func newCachedProbe[T any](of string, log *slog.Logger, first *T, look func(before *T, after time.Time) (found *T, waited time.Duration)) *cachedProbe[T] {
-	l := &cachedProbe[T]{of: of, log: log, look: look, tell: func(*T, *T) {}, looking: make(chan struct{}, 1)}
+	l := &cachedProbe[T]{subject: of, log: log, look: look, tell: func(*T, *T) {}, looking: make(chan struct{}, 1)}
 	l.last.Store(&sample[T]{found: first})
 	return l
 }
@@ -133,7 +133,7 @@ func (l *cachedProbe[T]) take(before *T, after time.Time) (found *T, waited time
 	defer func() {
 		p := recover()
 		if p != nil && !l.failed {
-			l.log.Error("panic contained: what was seen before stays", "of", l.of, "panic", p, "stack", string(debug.Stack()))
+			l.log.Error("panic contained: what was seen before stays", "of", l.subject, "panic", p, "stack", string(debug.Stack()))
 		}
 		if l.failed = p != nil; l.failed {
 			found = before

@@ -45,7 +45,7 @@ type peer struct {
 	revision int64
 	awaiting bool
 	returns  int // Report.Returning
-	of       map[diag.Ref]objectReport
+	reports  map[diag.Ref]objectReport
 }
 
 // inquiry is a query that is repeated, one at a time.
@@ -188,9 +188,9 @@ func (b *peerReports) askOne(ctx context.Context, p *peer, age time.Duration) er
 	if said == nil {
 		return nil
 	}
-	p.etag, p.revision, p.awaiting, p.returns, p.of = newer, said.Revision, said.Awaiting, said.Returning, make(map[diag.Ref]objectReport, len(said.Objects))
+	p.etag, p.revision, p.awaiting, p.returns, p.reports = newer, said.Revision, said.Awaiting, said.Returning, make(map[diag.Ref]objectReport, len(said.Objects))
 	for _, s := range said.Objects {
-		p.of[s.Object] = s
+		p.reports[s.Object] = s
 	}
 	return nil
 }

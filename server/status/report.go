@@ -46,10 +46,10 @@ type Reporter struct {
 	own  *cachedProbe[discovery.ObjectStatuses]
 	back proxyReturn
 
-	mu   sync.Mutex
-	of   *discovery.ObjectStatuses // what text and etag are of
-	text []byte
-	etag string
+	mu       sync.Mutex
+	statuses *discovery.ObjectStatuses // that text and etag are made from
+	text     []byte
+	etag     string
 }
 
 // Text returns a report in JSON of at most an age, and its ETag. Where a look takes long
@@ -58,7 +58,7 @@ func (r *Reporter) Text(ctx context.Context, age time.Duration) (text []byte, et
 	of := r.own.within(ctx, age)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.of == of {
+	if r.statuses == of {
 		return r.text, r.etag, nil
 	}
 	text, err = json.Marshal(reportOf(of, r.back.due(of.Objects)))
@@ -66,7 +66,7 @@ func (r *Reporter) Text(ctx context.Context, age time.Duration) (text []byte, et
 		return nil, "", fmt.Errorf("encode report: %w", err)
 	}
 	hash := sha256.Sum256(text)
-	r.of, r.text, r.etag = of, text, `"`+hex.EncodeToString(hash[:16])+`"`
+	r.statuses, r.text, r.etag = of, text, `"`+hex.EncodeToString(hash[:16])+`"`
 	return r.text, r.etag, nil
 }
 

@@ -33,7 +33,7 @@ func (s fleetStatus) isPlain() bool {
 func (v peerView) add(own discovery.ObjectStatus, ref diag.Ref, revision int64) fleetStatus {
 	out := fleetStatus{ObjectStatus: own, silent: v.silent, awaited: v.awaited, gone: v.gone, returning: v.returning}
 	for _, p := range v.told {
-		s := p.of[ref]
+		s := p.reports[ref]
 		out.Proxies += s.Proxies
 		if p.revision < revision {
 			out.behind = append(out.behind, p.lag())

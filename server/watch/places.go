@@ -14,9 +14,9 @@ import (
 type watchPlaces struct {
 	most int
 
-	mu  sync.Mutex
-	all int
-	of  map[string]*list.List // of *watchPlace by client, oldest first; no list is empty
+	mu       sync.Mutex
+	all      int
+	byClient map[string]*list.List // places, oldest first; no list is empty
 }
 
 // watchPlace is the place of one watch.
@@ -27,7 +27,7 @@ type watchPlace struct {
 }
 
 func newWatchPlaces(most int) *watchPlaces {
-	return &watchPlaces{most: most, of: map[string]*list.List{}}
+	return &watchPlaces{most: most, byClient: map[string]*list.List{}}
 }
 
 // ShareOf returns how many of all connections may be watches. The rest is for
@@ -45,10 +45,10 @@ func (p *watchPlaces) take(r *http.Request) *watchPlace {
 	if p.all >= p.most && !p.makeRoomLocked(client) {
 		return nil
 	}
-	own := p.of[client]
+	own := p.byClient[client]
 	if own == nil {
 		own = list.New()
-		p.of[client] = own
+		p.byClient[client] = own
 	}
 	place := &watchPlace{client: client, ended: make(chan struct{})}
 	place.at = own.PushBack(place)
@@ -60,19 +60,19 @@ func (p *watchPlaces) take(r *http.Request) *watchPlace {
 // would then have fewer than the one that asks.
 func (p *watchPlaces) makeRoomLocked(asks string) bool {
 	most, greediest := 0, ""
-	for client, own := range p.of {
+	for client, own := range p.byClient {
 		if own.Len() > most {
 			most, greediest = own.Len(), client
 		}
 	}
 	own := 0
-	if l := p.of[asks]; l != nil {
+	if l := p.byClient[asks]; l != nil {
 		own = l.Len()
 	}
 	if most < own+2 {
 		return false
 	}
-	oldest := p.of[greediest].Front().Value.(*watchPlace)
+	oldest := p.byClient[greediest].Front().Value.(*watchPlace)
 	p.leaveLocked(oldest)
 	close(oldest.ended)
 	return true
@@ -89,10 +89,10 @@ func (p *watchPlaces) leaveLocked(place *watchPlace) {
 	if place.at == nil {
 		return
 	}
-	own := p.of[place.client]
+	own := p.byClient[place.client]
 	own.Remove(place.at)
 	place.at = nil
 	if p.all--; own.Len() == 0 {
-		delete(p.of, place.client)
+		delete(p.byClient, place.client)
 	}
 }

@@ -20,13 +20,13 @@ func newTurns() turns { return make(turns, runtime.GOMAXPROCS(0)) }
 
 // turn belongs to one watch, which uses it for one write after the other.
 type turn struct {
-	of    turns
+	line  turns
 	late  *time.Timer
 	taken atomic.Bool
 }
 
 func (t turns) turn() *turn {
-	u := &turn{of: t}
+	u := &turn{line: t}
 	u.late = time.AfterFunc(maxTurn, u.release)
 	u.late.Stop()
 	return u
@@ -36,7 +36,7 @@ func (t turns) turn() *turn {
 // returns an error if ctx ends first.
 func (u *turn) take(ctx context.Context) error {
 	select {
-	case u.of <- struct{}{}:
+	case u.line <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -55,6 +55,6 @@ func (u *turn) end() {
 // the next turn early, which does no harm.
 func (u *turn) release() {
 	if u.taken.CompareAndSwap(true, false) {
-		<-u.of
+		<-u.line
 	}
 }

@@ -75,7 +75,7 @@ func TestTurnOfWhoIsGone(t *testing.T) {
 // may fire before the turn is complete.
 func TestTurnThatIsLateWhileItIsMade(t *testing.T) {
 	turns := make(turns, 1)
-	unfinished := &turn{of: turns}
+	unfinished := &turn{line: turns}
 	unfinished.release()
 	if len(turns) != 0 {
 		t.Error("a turn that nobody took is taken")

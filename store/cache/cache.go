@@ -154,7 +154,7 @@ func (c *Cache) Snapshot() (objs []*schema.Object, revision int64, ok bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	objs = c.index.List(store.Scope{})
-	for _, o := range c.good.of {
+	for _, o := range c.good.objects {
 		objs = append(objs, o)
 	}
 	return objs, c.changes.Revision(), true

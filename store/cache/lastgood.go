@@ -15,7 +15,7 @@ import (
 
 // lastGood holds the last good states of objects whose values cannot be read now.
 type lastGood struct {
-	of map[schema.Key]*schema.Object
+	objects map[schema.Key]*schema.Object
 	// since is the revision at which a state was last dropped. Changes from before it
 	// do not lead to the present state.
 	since int64
@@ -26,7 +26,7 @@ type lastGood struct {
 func (c *Cache) LastGood(key schema.Key) *schema.Object {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.good.of[key]
+	return c.good.objects[key]
 }
 
 // keep saves the states that damaged values replaced.
@@ -44,17 +44,17 @@ func (g *lastGood) keep(events []store.Event, readings []store.Reading) {
 }
 
 func (g *lastGood) put(o *schema.Object) {
-	if g.of == nil {
-		g.of = map[schema.Key]*schema.Object{}
+	if g.objects == nil {
+		g.objects = map[schema.Key]*schema.Object{}
 	}
-	g.of[o.Key()] = o
+	g.objects[o.Key()] = o
 }
 
 // dropMendedLocked drops the states whose values are readable again or removed.
 func (c *Cache) dropMendedLocked() {
-	for key := range c.good.of {
+	for key := range c.good.objects {
 		if _, damaged := c.unreadable.Of(key); !damaged || c.index.Get(key) != nil {
-			delete(c.good.of, key)
+			delete(c.good.objects, key)
 			c.good.since = c.changes.Revision()
 		}
 	}
@@ -68,7 +68,7 @@ func (c *Cache) keepListedLocked(unreadable []store.Unreadable) {
 	for _, u := range unreadable {
 		known := c.index.Get(u.Key)
 		if known == nil {
-			known = before.of[u.Key]
+			known = before.objects[u.Key]
 		}
 		if known != nil {
 			c.good.put(known)
@@ -79,7 +79,7 @@ func (c *Cache) keepListedLocked(unreadable []store.Unreadable) {
 // reportLostLocked logs the values that have no good state for proxies to follow.
 func (c *Cache) reportLostLocked() {
 	for _, u := range c.unreadable.In(store.Scope{}) {
-		if c.good.of[u.Key] != nil {
+		if c.good.objects[u.Key] != nil {
 			continue
 		}
 		c.log.LogAttrs(context.Background(), slog.LevelError, "the mesh is served without an object: its stored value cannot be read, and no good state of it is known",

@@ -23,7 +23,7 @@ func (c *Cache) Since(revision int64) (changes []schema.Change, present int64, o
 	if err != nil {
 		return nil, 0, false
 	}
-	return netChanges(batches, c.good.of), present, true
+	return netChanges(batches, c.good.objects), present, true
 }
 
 // netChanges leaves out objects that came and went. It uses the last good states of
