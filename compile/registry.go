@@ -56,21 +56,21 @@ func newRegistry(g *query.Graph, count func(*mesh.Service) portSums) *registry {
 func (reg *registry) update(changes []mesh.ServiceChange) {
 	var changed []change[mesh.Service]
 	for _, ch := range changes {
-		standing := reg.known[ch.Before]
+		known := reg.known[ch.Before]
 		delete(reg.known, ch.Before)
-		if ch.Before != nil && ch.After != nil && standing.SameShape(ch.After) {
-			reg.known[ch.After] = standing
-			reg.setInstances(standing, ch.After)
+		if ch.Before != nil && ch.After != nil && known.SameShape(ch.After) {
+			reg.known[ch.After] = known
+			reg.setInstances(known, ch.After)
 			continue
 		}
-		if standing != nil {
-			reg.forget(standing)
+		if known != nil {
+			reg.forget(known)
 		}
 		if ch.After != nil {
 			reg.known[ch.After] = ch.After
 			reg.setInstances(ch.After, ch.After)
 		}
-		changed = append(changed, change[mesh.Service]{standing, ch.After})
+		changed = append(changed, change[mesh.Service]{known, ch.After})
 	}
 	if len(changed) == 0 {
 		return
@@ -143,21 +143,21 @@ func (reg *registry) sum(changes []change[mesh.Service]) {
 }
 
 // setInstances sets the instances of a service, unless they are unchanged.
-func (reg *registry) setInstances(standing, now *mesh.Service) {
-	if slices.EqualFunc(reg.members[standing].listed(), now.Instances, sameInstance) {
+func (reg *registry) setInstances(known, now *mesh.Service) {
+	if slices.EqualFunc(reg.members[known].listed(), now.Instances, sameInstance) {
 		return
 	}
 	if len(now.Instances) == 0 {
-		delete(reg.members, standing)
+		delete(reg.members, known)
 	} else {
-		reg.members[standing] = &list[mesh.Instance]{items: now.Instances}
+		reg.members[known] = &list[mesh.Instance]{items: now.Instances}
 	}
-	reg.instances.Set(standing, reg.members[standing])
+	reg.instances.Set(known, reg.members[known])
 }
 
-func (reg *registry) forget(standing *mesh.Service) {
-	delete(reg.members, standing)
-	reg.instances.Set(standing, nil)
+func (reg *registry) forget(known *mesh.Service) {
+	delete(reg.members, known)
+	reg.instances.Set(known, nil)
 }
 
 // sameInstance reports whether two instances, including their ports, are equal
@@ -172,8 +172,8 @@ func sameInstance(a, b *mesh.Instance) bool {
 // without address, and with its service as the model knows it.
 func (reg *registry) ownInstance(i *mesh.Instance) *mesh.Instance {
 	svc := i.Service
-	if standing := reg.known[svc]; standing != nil {
-		svc = standing
+	if known := reg.known[svc]; known != nil {
+		svc = known
 	}
 	return &mesh.Instance{Service: svc, Port: i.Port, EndpointPort: i.EndpointPort, Labels: i.Labels}
 }
