@@ -93,7 +93,7 @@ const (
 	// versions in their polls, so they could have each of these states compiled. A state
 	// for which there is no time is left out.
 	share   = 0.1
-	savings = 5 * time.Second
+	savings = 10 * time.Second
 	// maxRecent bounds the states since the start. The last ones stay, because a proxy that
 	// was just cut off may come with one of them, and so does the one that lasted longest.
 	maxRecent = 4
