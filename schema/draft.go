@@ -242,13 +242,13 @@ func readable(list diag.List) diag.List {
 	if errs > mostProblems {
 		last.Severity, last.Reason, last.Message = diag.Error, diag.FieldInvalid, moreErrors
 	}
-	told := map[diag.Code]bool{}
+	listed := map[diag.Code]bool{}
 	list = slices.DeleteFunc(list, func(p diag.Problem) bool {
 		room[p.Severity]--
-		if room[p.Severity] < 0 && (errs > 0 || told[p.Code]) {
+		if room[p.Severity] < 0 && (errs > 0 || listed[p.Code]) {
 			return true
 		}
-		told[p.Code] = true
+		listed[p.Code] = true
 		return false
 	})
 	return append(list, last)

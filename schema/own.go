@@ -66,10 +66,10 @@ func (w Own) WarningsBeside(known diag.List) diag.List {
 func (w Own) ViolationsBeside(known diag.List) diag.List {
 	var out diag.List
 	for _, v := range w.Violations {
-		told := v.Code == diag.OverBudget || slices.ContainsFunc(known, func(p diag.Problem) bool {
+		isKnown := v.Code == diag.OverBudget || slices.ContainsFunc(known, func(p diag.Problem) bool {
 			return p.Field == v.Field || within(p.Field, v.Field) || p.Reason == diag.Malformed && within(v.Field, p.Field)
 		})
-		if !told {
+		if !isKnown {
 			v.Severity, v.Reason = diag.Warning, diag.NotHonoured // It is stored, and is not rejected.
 			v.Message += "; an older version stored this, and no new object may have it"
 			out = append(out, v)

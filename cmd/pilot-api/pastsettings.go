@@ -23,24 +23,24 @@ import (
 // data folder. Its failure costs at most a few failed requests after a change of
 // settings, so it does not prevent the server from starting.
 type settingsMemory struct {
-	file string // "" if nothing is remembered
-	told []toldSettings
-	log  *slog.Logger
+	file   string // "" if nothing is remembered
+	served []servedSettings
+	log    *slog.Logger
 	// private lists the folders that no endpoint may lie in.
 	private []string
 }
 
-// toldSettings holds the settings of one start.
-type toldSettings struct {
+// servedSettings holds the settings of one start.
+type servedSettings struct {
 	Domain     string `json:"domain"`
 	MeshConfig string `json:"meshConfig"` // the text of the file
 }
 
 const (
 	settingsFile = "mesh-config.last"
-	// maxTold bounds the number of remembered settings. Each of them costs a
+	// maxServed bounds the number of remembered settings. Each of them costs a
 	// compilation when a proxy connects.
-	maxTold = 8
+	maxServed = 8
 )
 
 // rememberSettings adds the settings of this start to the memory.
@@ -49,7 +49,7 @@ func (o *options) rememberSettings(private []string, log *slog.Logger) *settings
 	if len(o.etcdEndpoints) > 0 {
 		return m
 	}
-	now := toldSettings{Domain: o.domain}
+	now := servedSettings{Domain: o.domain}
 	if o.meshConfig != "" {
 		text, err := os.ReadFile(o.meshConfig)
 		if err != nil {
@@ -59,10 +59,10 @@ func (o *options) rememberSettings(private []string, log *slog.Logger) *settings
 	}
 	m.file = filepath.Join(o.dataDir, settingsFile)
 	before := m.read(o.domain)
-	others := slices.DeleteFunc(slices.Clone(before), func(t toldSettings) bool { return t == now })
-	m.told = append([]toldSettings{now}, others...)
-	m.told = m.told[:min(len(m.told), maxTold)]
-	if !slices.Equal(m.told, before) {
+	others := slices.DeleteFunc(slices.Clone(before), func(t servedSettings) bool { return t == now })
+	m.served = append([]servedSettings{now}, others...)
+	m.served = m.served[:min(len(m.served), maxServed)]
+	if !slices.Equal(m.served, before) {
 		m.write()
 	}
 	return m
@@ -71,12 +71,12 @@ func (o *options) rememberSettings(private []string, log *slog.Logger) *settings
 // past returns the settings of earlier starts that this version can read.
 func (m *settingsMemory) past() []*mesh.Settings {
 	var past []*mesh.Settings
-	for _, told := range m.told[min(1, len(m.told)):] {
-		settings, problems := mesh.ParseSettings([]byte(told.MeshConfig), m.file)
+	for _, one := range m.served[min(1, len(m.served)):] {
+		settings, problems := mesh.ParseSettings([]byte(one.MeshConfig), m.file)
 		if problems.Err() != nil {
 			continue
 		}
-		settings.Domain = told.Domain
+		settings.Domain = one.Domain
 		settings.PrivateFolders = m.private
 		settings.Budget = settings.Budget.Or(budget())
 		past = append(past, settings)
@@ -99,8 +99,8 @@ func (m *settingsMemory) run(ctx context.Context, serving func() bool) error {
 			since = time.Now()
 		}
 	}
-	if len(m.told) > 1 {
-		m.told = m.told[:1]
+	if len(m.served) > 1 {
+		m.served = m.served[:1]
 		m.write()
 	}
 	<-ctx.Done()
@@ -108,7 +108,7 @@ func (m *settingsMemory) run(ctx context.Context, serving func() bool) error {
 }
 
 // read also accepts the older format, which is the text of one start's settings.
-func (m *settingsMemory) read(domain string) []toldSettings {
+func (m *settingsMemory) read(domain string) []servedSettings {
 	text, err := os.ReadFile(m.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -117,15 +117,15 @@ func (m *settingsMemory) read(domain string) []toldSettings {
 		m.log.Warn("mesh settings of the last start are not known", "err", err)
 		return nil
 	}
-	var told []toldSettings
-	if json.Unmarshal(text, &told) != nil {
-		return []toldSettings{{Domain: domain, MeshConfig: string(text)}}
+	var served []servedSettings
+	if json.Unmarshal(text, &served) != nil {
+		return []servedSettings{{Domain: domain, MeshConfig: string(text)}}
 	}
-	return told
+	return served
 }
 
 func (m *settingsMemory) write() {
-	text, err := json.Marshal(m.told)
+	text, err := json.Marshal(m.served)
 	if err == nil {
 		err = wholefile.WriteText(m.file, 0o600, text)
 	}

@@ -61,7 +61,7 @@ func TestPastSettings(t *testing.T) {
 	r.wantPast("connectTimeout: 5s", 3*second)
 	r.wantPast("connectTimeout: 7s", 5*second, 3*second)
 	r.wantPast("connectTimeout: 3s", 7*second, 5*second)
-	for range maxTold {
+	for range maxServed {
 		r.start("connectTimeout: 8s")
 		r.start("connectTimeout: 9s")
 	}

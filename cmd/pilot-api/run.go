@@ -98,7 +98,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Version:   versionInfo(),
 
 		MaxTransaction: backend.limits(o).Ops,
-		Sockets:        local.told(streams),
+		Sockets:        local.addresses(streams),
 		ProxyReturn:    proxyReturn,
 		HostNames:      o.limits.hostNames,
 		MaxConnections: o.maxConnections(),

@@ -102,12 +102,12 @@ func (l localSockets) remove() {
 	l.http.remove()
 }
 
-// told returns what clients learn about the sockets. streams is the listener for
+// addresses returns what clients learn about the sockets. streams is the listener for
 // streams, nil if there is none.
-func (l localSockets) told(streams net.Listener) rest.Sockets {
-	told := rest.Sockets{GRPC: l.grpc.path(), HTTP: l.http.path()}
+func (l localSockets) addresses(streams net.Listener) rest.Sockets {
+	addresses := rest.Sockets{GRPC: l.grpc.path(), HTTP: l.http.path()}
 	if streams != nil {
-		told.Streams = streams.Addr().String()
+		addresses.Streams = streams.Addr().String()
 	}
-	return told
+	return addresses
 }

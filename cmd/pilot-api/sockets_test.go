@@ -150,7 +150,7 @@ func TestSocketsOfTwoServers(t *testing.T) {
 		t.Errorf("the first says %s", &log)
 	}
 	second := o.openSockets(slog.New(slog.NewTextHandler(&log, nil)))
-	if told := second.told(nil); told != (rest.Sockets{}) || !strings.Contains(log.String(), "another server answers on") {
+	if told := second.addresses(nil); told != (rest.Sockets{}) || !strings.Contains(log.String(), "another server answers on") {
 		t.Errorf("the second has %+v and says %s", told, &log)
 	}
 	second.remove()

@@ -96,11 +96,11 @@ func (h *Handler) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return notCompiled(err)
 	}
-	told := previewed{Preview: p}
+	out := previewed{Preview: p}
 	if !local {
-		told.Missing = h.previewOfOthers(w, r, body, media, p)
+		out.Missing = h.previewOfOthers(w, r, body, media, p)
 	}
-	return answer.WriteJSON(w, r, told)
+	return answer.WriteJSON(w, r, out)
 }
 
 // withoutParam reads the objects that a preview leaves out.

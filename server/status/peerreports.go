@@ -62,7 +62,7 @@ type question struct {
 
 // peerView has the reports of the other replicas at one moment.
 type peerView struct {
-	told    []peer
+	answers []peer
 	silent  []string // what is missing, as text for people
 	awaited []string // replicas whose proxies may be on their way back, as text for people
 	gone    []string // replicas that died, whose proxies do not count, as text for people
@@ -220,7 +220,7 @@ func (b *peerReports) view(after time.Time) peerView {
 			v.silent = append(v.silent, p.Silence()+", its proxies are missing")
 			continue
 		}
-		v.told = append(v.told, *p)
+		v.answers = append(v.answers, *p)
 		v.returning += p.returns
 		if p.awaiting {
 			v.awaited = append(v.awaited, "replica "+p.Name+" was started a moment ago")

@@ -59,16 +59,16 @@ func TestAfterIdleness(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					all := toldReplicas{map[string]func(time.Duration) *Report{}}
 					b := all.board()
-					if v := look(b); len(v.silent)+len(v.told) > 0 {
+					if v := look(b); len(v.silent)+len(v.answers) > 0 {
 						t.Fatalf("all alone: %+v", v)
 					}
 					time.Sleep(idle)
-					if v := look(b); len(v.silent)+len(v.told) > 0 {
+					if v := look(b); len(v.silent)+len(v.answers) > 0 {
 						t.Errorf("all alone, later: %+v", v)
 					}
 					time.Sleep(idle)
 					all.answers["far"] = at(7)
-					if v := look(b); len(v.silent) > 0 || len(v.told) != 1 || v.told[0].revision != 7 {
+					if v := look(b); len(v.silent) > 0 || len(v.answers) != 1 || v.answers[0].revision != 7 {
 						t.Errorf("with one that has come: %+v", v)
 					}
 				})
@@ -94,15 +94,15 @@ func TestFreshIsNotShared(t *testing.T) {
 		if v := lookAt["recent"](b); len(v.silent) != 1 {
 			t.Errorf("before the first answer: %+v", v)
 		}
-		if v := lookAt["fresh"](b); len(v.silent) > 0 || len(v.told) != 1 || v.told[0].revision != 2 {
+		if v := lookAt["fresh"](b); len(v.silent) > 0 || len(v.answers) != 1 || v.answers[0].revision != 2 {
 			t.Errorf("asked %v, told %+v", asked, v)
 		}
-		if v := lookAt["recent"](b); len(v.silent) > 0 || v.told[0].revision != 2 {
+		if v := lookAt["recent"](b); len(v.silent) > 0 || v.answers[0].revision != 2 {
 			t.Errorf("who does not ask for what is so now: %+v", v)
 		}
 		time.Sleep(time.Duration(slow.Load()))
 		slow.Store(int64(time.Hour))
-		if v := lookAt["fresh"](b); len(v.told) > 0 || !strings.Contains(strings.Join(v.silent, ""), "far") {
+		if v := lookAt["fresh"](b); len(v.answers) > 0 || !strings.Contains(strings.Join(v.silent, ""), "far") {
 			t.Errorf("one that does not answer: %+v", v)
 		}
 		time.Sleep(time.Duration(slow.Load()))

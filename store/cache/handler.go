@@ -58,16 +58,16 @@ func (c *Cache) serve(ctx context.Context, r registration) error {
 	if err := c.WaitForSync(ctx); err != nil {
 		return ctx.Err()
 	}
-	told := subscriber{handler: r.handler, known: map[schema.Key]*schema.Object{}}
+	found := subscriber{handler: r.handler, known: map[schema.Key]*schema.Object{}}
 	for ctx.Err() == nil {
 		items, later, err := c.viewAndLater(ctx, r.scope)
 		if err != nil {
 			return err
 		}
-		told.difference(items)
+		found.difference(items)
 		for b := range later.Batches() {
 			for _, ev := range b.Events {
-				told.change(ev)
+				found.change(ev)
 			}
 		}
 	}

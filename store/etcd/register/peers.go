@@ -17,7 +17,7 @@ type peerMembers struct {
 
 // look logs members that have gone missing and addresses that cannot be right.
 func (p *peerMembers) look(log *slog.Logger, self Replica, all []Replica) {
-	told := map[string]string{}
+	wrongs := map[string]string{}
 	var there, missing int64
 	for _, other := range all {
 		if other.Name == self.Name {
@@ -32,12 +32,12 @@ func (p *peerMembers) look(log *slog.Logger, self Replica, all []Replica) {
 		if wrong == "" {
 			continue
 		}
-		told[other.Name] = wrong
+		wrongs[other.Name] = wrong
 		if p.logged[other.Name] != wrong {
 			log.Warn(wrong, "replica", other.Name, "url", other.URL, "self", self.Name, "selfURL", self.URL)
 		}
 	}
-	p.logged = told
+	p.logged = wrongs
 	p.there.Store(there)
 	p.missing.Store(missing)
 }
