@@ -16,7 +16,7 @@
 // a single proxy receives.
 //
 // model.go says how the passes depend on each other. All passes are queries
-// (package query). They find rules through claims.go and index.go, and services
+// (package query). They find rules through hostindex.go and index.go, and services
 // through registry.go. A change recomputes what it affects and nothing else.
 //
 // Compiling is a pure function: the same snapshot and view give the same IR, in the

@@ -71,7 +71,7 @@ type exposure struct {
 }
 
 // exposure returns the exposure of some rules, or nil if there are none.
-func (c *claims[T]) exposure(rules []*T) *exposure {
+func (c *hostIndex[T]) exposure(rules []*T) *exposure {
 	if len(rules) == 0 {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (e *exposure) equal(other *exposure) bool {
 // exceptions returns the exceptions among the callers of a host. Everybody follows
 // the rules of the namespace that owns the host, and then those of the root
 // namespace. Callers follow rules of another namespace only if they are in it.
-func (c *claims[T]) exceptions(rd *reader, host string) exceptions {
+func (c *hostIndex[T]) exceptions(rd *reader, host string) exceptions {
 	owner := rd.ownerOf(host)
 	first := rd.service(host)
 	apart := first != nil && !first.VisibleIn("") // Callers that do not see it have another owner.
@@ -115,7 +115,7 @@ func (c *claims[T]) exceptions(rd *reader, host string) exceptions {
 // exceptionsUnder returns the exceptions because of the rules that name exactly
 // this host or wildcard, which belongs to owner. apart is set if callers may know
 // the host under another owner.
-func (c *claims[T]) exceptionsUnder(rd *reader, name, owner string, apart bool) exceptions {
+func (c *hostIndex[T]) exceptionsUnder(rd *reader, name, owner string, apart bool) exceptions {
 	of := c.exposures.Get(rd.r, name)
 	switch {
 	case of == nil:

@@ -47,14 +47,14 @@ type model struct {
 	// Both by namespace and name: the VirtualServices themselves, and those that
 	// delegate to that name.
 	virtualNamed, delegators *index[string, virtualService]
-	virtualOf                *claims[virtualService]        // of sidecars
+	virtualOf                *hostIndex[virtualService]        // of sidecars
 	virtualByHost            *index[string, virtualService] // of sidecars, in all namespaces
 	virtualByWildcard        *index[wildcardFor, virtualService]
 	wildcardNamespaces       *query.Query[wildcardFor, map[string]bool]
 	ownersBeneath            *query.Query[string, []string]
 	takersBeneath            *query.Query[wildcardFor, []string]
 	virtualHTTP              *index[none, virtualService] // those with HTTP routes for sidecars
-	settingsOf               *claims[destinationRule]
+	settingsOf               *hostIndex[destinationRule]
 	selectingIn              *index[string, destinationRule] // by namespace, in order of precedence
 	ruleNamed                *index[string, destinationRule]
 	rulesAt                  *query.Query[rulesKey, *mergedRule]
@@ -196,7 +196,7 @@ func (m *model) findRules() {
 	byAge := func(a, b *virtualService) int { return m.inAgeOrder(a.declared, b.declared) }
 	m.virtualInto = newIndex(m.graph, byAge, m.hostsOfVirtual)
 	m.byGateway = newIndex(m.graph, byAge, (*virtualService).gatewayNames)
-	m.virtualOf = newClaims(m, func(vs *virtualService) claim { return vs }, (*virtualService).meshHosts)
+	m.virtualOf = newHostIndex(m, func(vs *virtualService) claim { return vs }, (*virtualService).meshHosts)
 	m.virtualOf.imported = true
 	m.virtualHTTP = newIndex(m.graph, byAge, (*virtualService).routesSidecars)
 	m.virtualByHost = newIndex(m.graph, byAge, m.virtualOf.names)
@@ -225,7 +225,7 @@ func (m *model) findRules() {
 	m.sidecars.take = append(m.sidecars.take, m.sidecarsIn.update)
 	m.importing = newQuery(m, equal, importing)
 
-	m.settingsOf = newClaims(m, func(rule *destinationRule) claim { return rule }, (*destinationRule).hosts)
+	m.settingsOf = newHostIndex(m, func(rule *destinationRule) claim { return rule }, (*destinationRule).hosts)
 	m.selectingIn = newIndex(m.graph, func(a, b *destinationRule) int { return m.inAgeOrder(a.declared, b.declared) },
 		(*destinationRule).selectsIn)
 	m.ruleNamed = newIndex(m.graph, func(a, b *destinationRule) int { return m.inAgeOrder(a.declared, b.declared) },

@@ -12,9 +12,9 @@ import (
 // this cluster get 503 instead.
 const blackHole = ir.Nobody
 
-// sayable returns the route as v1 can express it. The result is closed if the route
+// expressible returns the route as v1 can express it. The result is closed if the route
 // cannot act as written, and nil if it may be left out.
-func sayable(r *ir.Route) (*ir.Route, diag.List) {
+func expressible(r *ir.Route) (*ir.Route, diag.List) {
 	m, problems := speakableMatch(r)
 	for _, lack := range lacking(r) {
 		problems = append(problems, closing(r, lack)...)
@@ -105,7 +105,7 @@ func closes(cfg *ir.Config) bool {
 func closesIn(t *ir.RouteTable) bool {
 	for _, h := range t.VirtualHosts {
 		for _, r := range h.Routes {
-			if spoken, _ := sayable(r); spoken != nil && spoken.Response != nil {
+			if expressed, _ := expressible(r); expressed != nil && expressed.Response != nil {
 				return true
 			}
 		}

@@ -66,7 +66,7 @@ func (b *listenerBuilder) routeFaults(l *ir.Listener, r *ir.Route) []Fault {
 	if r.Fault == nil || r.Redirect != nil {
 		return nil
 	}
-	if spoken, _ := sayable(r); spoken != r {
+	if expressed, _ := expressible(r); expressed != r {
 		return nil
 	}
 	// As in Pilot, such a listener has no fault filters.

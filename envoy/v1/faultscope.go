@@ -19,7 +19,7 @@ func routesByCluster(t *ir.RouteTable) clusterRoutes {
 	out := clusterRoutes{}
 	for i, h := range t.VirtualHosts {
 		for j, r := range h.Routes {
-			if spoken, _ := sayable(r); spoken == r {
+			if expressed, _ := expressible(r); expressed == r {
 				out.add(placed{r, i, j})
 			}
 		}

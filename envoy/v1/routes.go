@@ -104,17 +104,17 @@ func OneHost(h *ir.VirtualHost) (VirtualHost, diag.List) {
 	// Envoy limits names of virtual hosts as it does those of clusters.
 	out := VirtualHost{Name: envoy.ClusterName(h.Name), Domains: domains(h), Routes: make([]Route, 0, len(h.Routes))}
 	for _, r := range h.Routes {
-		spoken, p := sayable(withinPort(h, r))
+		expressed, p := expressible(withinPort(h, r))
 		problems = append(problems, p...)
-		if spoken != nil {
-			problems = append(problems, coarseWeights(spoken)...)
-			problems = append(problems, unknownRetries(spoken)...)
-			problems = append(problems, lostRetries(spoken)...)
-			problems = append(problems, lostCORS(spoken)...)
-			problems = append(problems, lostStatistics(spoken)...)
-			problems = append(problems, lostQuery(spoken)...)
-			problems = append(problems, lostMirrors(spoken)...)
-			out.Routes = append(out.Routes, route(spoken))
+		if expressed != nil {
+			problems = append(problems, coarseWeights(expressed)...)
+			problems = append(problems, unknownRetries(expressed)...)
+			problems = append(problems, lostRetries(expressed)...)
+			problems = append(problems, lostCORS(expressed)...)
+			problems = append(problems, lostStatistics(expressed)...)
+			problems = append(problems, lostQuery(expressed)...)
+			problems = append(problems, lostMirrors(expressed)...)
+			out.Routes = append(out.Routes, route(expressed))
 		}
 	}
 	return out, problems

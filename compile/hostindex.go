@@ -19,10 +19,10 @@ type claim interface {
 	selector() mesh.Labels
 }
 
-// claims indexes the rules of one kind by their namespace, the hosts that they
+// hostIndex indexes the rules of one kind by their namespace, the hosts that they
 // name, and the callers that see them. So a change of a rule for a few callers does
 // not affect the others.
-type claims[T any] struct {
+type hostIndex[T any] struct {
 	m     *model
 	claim func(*T) claim
 	hosts func(*T) []string
@@ -45,10 +45,10 @@ type claimed struct {
 	callers         string // namespace whose callers see the rules; "" for all
 }
 
-// newClaims indexes rules by the hosts that they name. Rules that select their
+// newHostIndex indexes rules by the hosts that they name. Rules that select their
 // callers come first; then tie-break order decides.
-func newClaims[T any](m *model, of func(*T) claim, hosts func(*T) []string) *claims[T] {
-	c := &claims[T]{m: m, claim: of, hosts: hosts}
+func newHostIndex[T any](m *model, of func(*T) claim, hosts func(*T) []string) *hostIndex[T] {
+	c := &hostIndex[T]{m: m, claim: of, hosts: hosts}
 	compare := func(a, b *T) int {
 		first, second := of(a), of(b)
 		switch selecting := first.selector() != nil; {
@@ -73,13 +73,13 @@ func newClaims[T any](m *model, of func(*T) claim, hosts func(*T) []string) *cla
 	return c
 }
 
-func (c *claims[T]) update(changes []change[T]) {
+func (c *hostIndex[T]) update(changes []change[T]) {
 	for _, update := range c.indexes {
 		update(changes)
 	}
 }
 
-func (c *claims[T]) claimed(rule *T) []claimed {
+func (c *hostIndex[T]) claimed(rule *T) []claimed {
 	var out []claimed
 	for _, name := range c.names(rule) {
 		for _, callers := range c.callers(rule) {
@@ -95,7 +95,7 @@ const maxClaims = 1024
 // callers returns the namespaces that see a rule, or "" for all. A rule with many
 // hosts for many namespaces is indexed for all callers, but only those that see it
 // follow it.
-func (c *claims[T]) callers(rule *T) []string {
+func (c *hostIndex[T]) callers(rule *T) []string {
 	of := c.claim(rule)
 	home := of.origin().ref.Namespace
 	switch {
@@ -114,13 +114,13 @@ func (c *claims[T]) callers(rule *T) []string {
 }
 
 // seenByAll reports whether callers in all namespaces see a rule.
-func (c *claims[T]) seenByAll(of claim) bool {
+func (c *hostIndex[T]) seenByAll(of claim) bool {
 	return c.m.pilot().AnyNamespaceRules || mesh.Exported(of.exportTo(), of.origin().ref.Namespace, "")
 }
 
 // names returns the hosts of a rule. Short names are completed unless that is left
 // to the callers.
-func (c *claims[T]) names(rule *T) []string {
+func (c *hostIndex[T]) names(rule *T) []string {
 	var out []string
 	for _, name := range c.hosts(rule) {
 		out = append(out, c.m.unlessByCaller(name, c.claim(rule).origin().ref.Namespace))
@@ -128,7 +128,7 @@ func (c *claims[T]) names(rule *T) []string {
 	return out
 }
 
-func (c *claims[T]) scope(rule *T) string {
+func (c *hostIndex[T]) scope(rule *T) string {
 	if c.m.pilot().AnyNamespaceRules {
 		return ""
 	}
@@ -138,7 +138,7 @@ func (c *claims[T]) scope(rule *T) string {
 // find returns the match for a host in the first of the namespaces that has one.
 // Within a namespace, the host itself comes first, then wildcards, the longest
 // first.
-func find[T, V any](c *claims[T], v *viewpoint, host string, namespaces []string, exact func(namespace, host string) *V) *V {
+func find[T, V any](c *hostIndex[T], v *viewpoint, host string, namespaces []string, exact func(namespace, host string) *V) *V {
 	for _, namespace := range namespaces {
 		if found := exact(namespace, host); found != nil {
 			return found
@@ -158,7 +158,7 @@ func find[T, V any](c *claims[T], v *viewpoint, host string, namespaces []string
 // lists returns the rules of a namespace that name exactly this host or wildcard
 // and that the callers see. A rule may use the whole name, or a short one that the
 // callers' domain completes. No list is empty; all are shared.
-func (c *claims[T]) lists(v *viewpoint, namespace, host string) [][]*T {
+func (c *hostIndex[T]) lists(v *viewpoint, namespace, host string) [][]*T {
 	var out [][]*T
 	add := func(name string) {
 		at := claimed{namespace: namespace, host: name, short: isShort(name)}
@@ -178,7 +178,7 @@ func (c *claims[T]) lists(v *viewpoint, namespace, host string) [][]*T {
 }
 
 // first returns the first rule in some lists that these callers follow, or nil.
-func (c *claims[T]) first(v *viewpoint, lists [][]*T) *T {
+func (c *hostIndex[T]) first(v *viewpoint, lists [][]*T) *T {
 	var found *T
 	for _, list := range lists {
 		at := slices.IndexFunc(list, func(rule *T) bool { return c.followed(v, rule) })
@@ -190,7 +190,7 @@ func (c *claims[T]) first(v *viewpoint, lists [][]*T) *T {
 }
 
 // all returns the rules in some lists that these callers follow, each once.
-func (c *claims[T]) all(v *viewpoint, lists [][]*T) []*T {
+func (c *hostIndex[T]) all(v *viewpoint, lists [][]*T) []*T {
 	var out []*T
 	for _, list := range lists {
 		for _, rule := range list {
@@ -205,7 +205,7 @@ func (c *claims[T]) all(v *viewpoint, lists [][]*T) []*T {
 
 // followed reports whether these callers follow a rule: the rule does not select
 // other callers, and their Sidecar lets them follow it.
-func (c *claims[T]) followed(v *viewpoint, rule *T) bool {
+func (c *hostIndex[T]) followed(v *viewpoint, rule *T) bool {
 	of := c.claim(rule)
 	if of.selector() != nil && !v.selection.has(of.origin().ref.Name) {
 		return false
