@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Options configure an actionHandler.
+// Options configure a Handler.
 type Options struct {
 	Store store.Interface
 	// MaxTransaction is the number of operations that Store accepts in one transaction.
@@ -51,3 +51,15 @@ func (h *Handler) Endpoints() []openapi.Endpoint {
 
 // actionParams are the query parameters of actions.
 var actionParams = wire.Params("dryRun", "fieldManager", "fieldValidation")
+
+// writesOf checks the query of an action, and returns the store to write to.
+func (h *Handler) writesOf(r *http.Request) (store.Interface, error) {
+	q := wire.Query(r)
+	if err := wire.CheckParams(q, actionParams); err != nil {
+		return nil, err
+	}
+	if err := objects.CheckFieldValidation(q); err != nil {
+		return nil, err
+	}
+	return h.objects.WritesOf(q)
+}

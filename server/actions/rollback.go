@@ -72,14 +72,7 @@ func refuseNull(text []byte, names ...string) error {
 // rollback answers POST. It undoes the changes of an object or a namespace since a
 // revision.
 func (h *Handler) rollback(w http.ResponseWriter, r *http.Request) error {
-	q := wire.Query(r)
-	if err := wire.CheckParams(q, actionParams); err != nil {
-		return err
-	}
-	if err := objects.CheckFieldValidation(q); err != nil {
-		return err
-	}
-	writes, err := h.objects.WritesOf(q)
+	writes, err := h.writesOf(r)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/intake"
-	"github.com/pilot-api/pilot-api/server/objects"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -34,14 +33,7 @@ type transactionSpec struct {
 
 // transaction answers POST. It does all operations at one revision, or none.
 func (h *Handler) transaction(w http.ResponseWriter, r *http.Request) error {
-	q := wire.Query(r)
-	if err := wire.CheckParams(q, actionParams); err != nil {
-		return err
-	}
-	if err := objects.CheckFieldValidation(q); err != nil {
-		return err
-	}
-	writes, err := h.objects.WritesOf(q)
+	writes, err := h.writesOf(r)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Options configure an inspector.
+// Options configure a Handler.
 type Options struct {
 	Discovery *discovery.Publisher
 	// Reads and Store have the objects; MaxTransaction is the number of operations that

@@ -17,7 +17,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Options configure a watcher.
+// Options configure a Handler.
 type Options struct {
 	Reads    store.Reader
 	Statuses *view.Statuses
