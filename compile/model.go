@@ -47,7 +47,7 @@ type model struct {
 	// Both by namespace and name: the VirtualServices themselves, and those that
 	// delegate to that name.
 	virtualNamed, delegators *index[string, virtualService]
-	virtualOf                *hostIndex[virtualService]        // of sidecars
+	virtualOf                *hostIndex[virtualService]     // of sidecars
 	virtualByHost            *index[string, virtualService] // of sidecars, in all namespaces
 	virtualByWildcard        *index[wildcardFor, virtualService]
 	wildcardNamespaces       *query.Query[wildcardFor, map[string]bool]
