@@ -413,7 +413,7 @@ func (t *Transition) ForgetPast() {
 
 // ForgetReplaced forgets the views of a proxy that has not polled since a revision, if its
 // view was replaced by then. Such a proxy is treated as one that another server has
-// answered.
+// answered: it is not known what it runs.
 func (t *Transition) ForgetReplaced(by int64) {
 	if !t.mu.TryLock() {
 		return // It polls.
@@ -424,6 +424,7 @@ func (t *Transition) ForgetReplaced(by int64) {
 	}
 	if until := t.target().Until.Load(); until != 0 && until <= by {
 		t.recent = nil
+		t.at.Store(nil)
 		t.reset()
 	}
 }
