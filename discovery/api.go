@@ -93,8 +93,10 @@ const (
 )
 
 var (
-	ErrGone    = stream.ErrGone
-	ErrTooMany = stream.ErrTooMany
+	ErrGone = stream.ErrGone
+	// ErrUnanswered is the error of a stream whose proxy has not answered for long.
+	ErrUnanswered = stream.ErrUnanswered
+	ErrTooMany    = stream.ErrTooMany
 )
 
 // Agent describes the program of a proxy.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -39,6 +41,7 @@ type Stream struct {
 	awaited   feedback.Awaited
 	refuses   atomic.Bool // something, when that was last recorded
 	pushed    atomic.Bool // out, by newer ones of the proxy
+	silent    atomic.Bool // ended by EndUnanswered
 	lost      atomic.Bool // not ended by the proxy
 	ended     atomic.Bool
 	closed    bool
@@ -78,6 +81,8 @@ var (
 	// ErrGone means that the proxy or its stream was dropped to make room. The proxy may
 	// connect again.
 	ErrGone = errors.New("too many proxies: this one made room")
+	// ErrUnanswered means that the proxy has not answered for long, while much has changed.
+	ErrUnanswered = errors.New("the proxy has not answered a response for long")
 	// ErrTooMany means that a proxy subscribes to more names than any proxy needs.
 	ErrTooMany = errors.New("too many resource names")
 )
@@ -169,6 +174,40 @@ func (st *Stream) Awaited() *feedback.Awaited { return &st.awaited }
 
 // HasNacks reports whether the proxy refuses something, when that was last recorded.
 func (st *Stream) HasNacks() bool { return st.refuses.Load() }
+
+// unansweredFor is how long a response may be unanswered in any case. It is twice the time
+// for which an Envoy may withhold its answer.
+const unansweredFor = 2 * history.WarmingBound
+
+// EndUnanswered ends the stream if the proxy has left a response unanswered for long, and the
+// view of the response was replaced at a revision or before. The response keeps that view in
+// memory. A proxy that runs connects again.
+func (st *Stream) EndUnanswered(by int64) {
+	if !st.mu.TryLock() {
+		return // It is being served.
+	}
+	all := st.subscriptions()
+	late := slices.ContainsFunc(all[:], func(t *subscription) bool { return t.isUnanswered(by) })
+	st.mu.Unlock()
+	if late {
+		st.silent.Store(true)
+		st.Awake()
+	}
+}
+
+// isUnanswered reports whether the oldest response in flight is late, and its view was
+// replaced at a revision or before.
+func (t *subscription) isUnanswered(by int64) bool {
+	if len(t.inFlight) == 0 {
+		return false
+	}
+	oldest := t.inFlight[0]
+	if oldest.At.View == nil || time.Since(oldest.since) < unansweredFor {
+		return false
+	}
+	until := oldest.At.View.Until.Load()
+	return until != 0 && until <= by
+}
 
 // PushOut ends the stream because a newer stream of the proxy replaces it.
 func (st *Stream) PushOut() {
@@ -272,11 +311,15 @@ func (st *Stream) receive(t *subscription, r Request) error {
 	return nil
 }
 
-// Next waits for the next response and returns it. The error is ctx's, or ErrGone.
+// Next waits for the next response and returns it. The error is ctx's, ErrGone or
+// ErrUnanswered.
 func (st *Stream) Next(ctx context.Context) (*xds.Response, error) {
 	for {
 		if st.proxy.IsGone() || st.pushed.Load() {
 			return nil, ErrGone
+		}
+		if st.silent.Load() {
+			return nil, ErrUnanswered
 		}
 		if r := st.due(); r != nil {
 			return r, nil

@@ -319,7 +319,7 @@ func (s *Server) refuse(err error) error {
 		return status.Error(codes.ResourceExhausted, err.Error())
 	case errors.Is(err, discovery.ErrOverBudget):
 		return status.Error(codes.ResourceExhausted, err.Error())
-	case errors.Is(err, discovery.ErrNotReady), errors.Is(err, discovery.ErrGone):
+	case errors.Is(err, discovery.ErrNotReady), errors.Is(err, discovery.ErrGone), errors.Is(err, discovery.ErrUnanswered):
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	return err
