@@ -90,7 +90,7 @@ If the server has dropped that revision before the last page, istioctl starts ag
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show the owners of fields, in YAML and JSON")
 	cmd.Flags().Var(&flags.revision, "revision", "show objects as they were at this revision; 'istioctl history' lists revisions")
 	flags.chunk.Add(cmd)
-	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "continue with changes as they happen")
+	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "continue with changes as they happen, in objects and in their progress at the proxies")
 	return cmd
 }
 

@@ -129,7 +129,8 @@ type display struct {
 }
 
 // newDisplay returns a display in the requested format. Tables are laid out for the
-// first list of objects.
+// first list of objects. They have the proxies' progress if they are wide, and as a get
+// shows them.
 func newDisplay(s *cli.Session, flags WatchOptions, scope store.Scope, first *client.ListWithStatus) (display, error) {
 	if !printer.IsTable(flags.output) {
 		p, err := printer.New(flags.output)
@@ -140,16 +141,16 @@ func newDisplay(s *cli.Session, flags WatchOptions, scope store.Scope, first *cl
 		RowOptions: flags.rows,
 	}
 	table := printer.NewTable(s.Stdout, scope.Kind, style)
-	if !style.Wide {
+	if !style.Wide && !flags.plain {
 		return display{event: table.Event}, table.Fit(first.Objects().Items)
 	}
-	wide := printer.NewProgressTable(table)
+	progress := printer.NewProgressTable(table)
 	for _, o := range first.Items {
-		if err := wide.Learn(o); err != nil {
+		if err := progress.Learn(o); err != nil {
 			return display{}, err
 		}
 	}
-	return display{wide.Event, wide.Status}, table.Fit(first.Objects().Items)
+	return display{progress.Event, progress.Status}, table.Fit(first.Objects().Items)
 }
 
 // selected turns the changes of a cache into the events that are visible through a

@@ -157,15 +157,19 @@ func TestGetWatchShowsRows(t *testing.T) {
 	}
 }
 
-// TestWatchWideShowsHowFar: the proxies that run an object are a column, and that
-// there are more of them now is shown without a change of the object.
-func TestWatchWideShowsHowFar(t *testing.T) {
+// TestWatchShowsProgress checks that the proxies that run an object are a column, and
+// that a row follows when there are more of them, without a change of the object.
+func TestWatchShowsProgress(t *testing.T) {
 	outside.Slow(t)
 	for _, tc := range []struct {
 		verb []string
 		what string // happened, as the first column
-	}{{[]string{"get", "rr", "-w"}, ""}, {[]string{"watch", "rr"}, "MODIFIED "}} {
-		t.Run(tc.verb[0], func(t *testing.T) {
+	}{
+		{[]string{"get", "rr", "-w"}, ""},
+		{[]string{"get", "rr", "-w", "-o", "wide"}, ""},
+		{[]string{"watch", "rr", "-o", "wide"}, "MODIFIED "},
+	} {
+		t.Run(strings.Join(tc.verb, " "), func(t *testing.T) {
 			live, publisher := clitest.Followed(t.Cleanup)
 			api := httptest.NewServer(live.Handler())
 			t.Cleanup(api.Close)
@@ -174,7 +178,7 @@ func TestWatchWideShowsHowFar(t *testing.T) {
 			if _, stderr, code := clitest.Run(t, api.URL, "", "wait", "rr", "a-long-name"); code != cli.ExitDone {
 				t.Fatal(stderr)
 			}
-			out, interrupt := clitest.Watch(t, api.URL, append(tc.verb, "-o", "wide")...)
+			out, interrupt := clitest.Watch(t, api.URL, tc.verb...)
 			out.Wait(t, 2)
 			p, err := simulated.Connect(publisher, simulated.Node(1))
 			if err != nil {

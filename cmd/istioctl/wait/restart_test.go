@@ -175,3 +175,41 @@ func TestALostProxyIsNamed(t *testing.T) {
 		t.Errorf("proxy-status: %s", out)
 	}
 }
+
+// TestALostProxyCanBeRequired checks that --require-lost waits for a proxy that lost its
+// connection, and ends when the proxy is back.
+func TestALostProxyCanBeRequired(t *testing.T) {
+	outside.Slow(t)
+	live, publisher := clitest.Followed(t.Cleanup)
+	api := httptest.NewServer(live.Handler())
+	t.Cleanup(api.Close)
+	clitest.Apply(t, api.URL, simulated.Reviews)
+	clitest.Apply(t, api.URL, clitest.Rule("split", "v1"))
+	clitest.Run(t, api.URL, "", "problems") // And so it is published.
+	connect := func() *simulated.Proxy {
+		p, err := simulated.Connect(publisher, simulated.Node(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	required := func(timeout string) (string, int) {
+		out, errs, code := clitest.Run(t, api.URL, "", "wait", "rr", "split", "--require-lost", "--timeout", timeout)
+		return out + errs, code
+	}
+	p := connect()
+	if text, code := required("10s"); code != cli.ExitDone {
+		t.Fatal(text)
+	}
+	p.Lose()
+	if text, code := required("1s"); code != cli.ExitFailed || !strings.Contains(text, simulated.Node(1)+" is disconnected") {
+		t.Errorf("lost, exit %d: %s", code, text)
+	}
+	t.Cleanup(connect().Leave)
+	if text, code := required("10s"); code != cli.ExitDone || !strings.Contains(text, "1 of 1 proxies run it") {
+		t.Errorf("back, exit %d: %s", code, text)
+	}
+	if _, errs, code := clitest.Run(t, api.URL, "", "wait", "rr", "split", "--require-lost", "--for=accepted"); code != cli.ExitUsage {
+		t.Errorf("not for proxies, exit %d: %s", code, errs)
+	}
+}

@@ -56,8 +56,9 @@ type Options struct {
 	// Connect connects to the server, whose warnings go to warn.
 	Connect func(warn func(string)) (Statuses, error)
 
-	goal    string
-	timeout time.Duration
+	goal        string
+	timeout     time.Duration
+	requireLost bool
 }
 
 // NewCommand returns the command wait.
@@ -79,7 +80,8 @@ func NewCommand(s *cli.Session) *cobra.Command {
 An object that is not honoured as written is neither accepted nor programmed. Proxies
 that were connected before a start of the server, or that lost their connection without
 ending it, are waited for until they are back, or for 30 seconds. After that they do not
-count as running anything, and are named.
+count as running anything, and are named. With --require-lost the wait is over only when
+they are back, or when they are no longer kept (pilot-api --keep-disconnected).
 
 The wait fails at once if a proxy refuses the configuration, and says which proxy and
 why. It also fails at once if the object cannot be honoured or is being deleted.
@@ -92,7 +94,10 @@ the proxies or references that are missing. The exit code is 1 in all of these c
   istioctl wait --for=resolvedrefs virtualservice reviews --timeout 1s
 
   # Wait for two objects, for at most ten seconds
-  istioctl wait --for=programmed vs/reviews dr/reviews --timeout 10s`,
+  istioctl wait --for=programmed vs/reviews dr/reviews --timeout 10s
+
+  # Fail if a proxy that lost its connection may still run the old rule
+  istioctl wait --for=programmed --require-lost vs/reviews`,
 		Args:              cli.ArgsOr(cobra.MinimumNArgs(1), "say which object: istioctl wait --for=programmed KIND NAME"),
 		ValidArgsFunction: targets.CompleteNames(s),
 	}
@@ -101,6 +106,7 @@ the proxies or references that are missing. The exit code is 1 in all of these c
 	}
 	cmd.Flags().StringVar(&flags.goal, "for", "programmed", "what to wait for: programmed, accepted or resolvedrefs")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", waitTimeout, "give up after this time")
+	cmd.Flags().BoolVar(&flags.requireLost, "require-lost", false, "also wait for proxies that lost their connection, however long ago")
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"programmed", "accepted", "resolvedrefs"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -114,6 +120,8 @@ func (o Options) Run(ctx context.Context, s *cli.Session, args []string) error {
 		return cli.Usagef("--for=%s: want programmed, accepted or resolvedrefs", o.goal)
 	case o.timeout <= 0:
 		return cli.Usagef("--timeout %s: must be more than 0", o.timeout)
+	case o.requireLost && meant != waitProgrammed:
+		return cli.Usagef("--require-lost: only a wait --for=programmed is for proxies")
 	}
 	sel, err := targets.Parse(args)
 	if err != nil {
@@ -126,7 +134,7 @@ func (o Options) Run(ctx context.Context, s *cli.Session, args []string) error {
 	if err != nil {
 		return err
 	}
-	w := waiting{Session: s, client: c, goal: meant, timeout: o.timeout, out: s.Stdout, unresolved: s.Warn}
+	w := waiting{Session: s, client: c, goal: meant, timeout: o.timeout, requireLost: o.requireLost, out: s.Stdout, unresolved: s.Warn}
 	for _, t := range sel.Targets {
 		w.keys = append(w.keys, t.In(s.Namespace))
 	}
@@ -147,7 +155,9 @@ type waiting struct {
 	goal    waitGoal
 	timeout time.Duration
 	keys    []schema.Key
-	out     io.Writer
+	// requireLost makes the wait last until no proxy is lost that the objects concern.
+	requireLost bool
+	out         io.Writer
 	// unresolved warns of names without an object. A write has already reported them.
 	unresolved func(string)
 	absence    absence
@@ -190,7 +200,7 @@ func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 			w.absence.amiss = true
 		default:
 			last, look = now, w.client.GetWithStatus
-			if done, err := w.judge(name, now); done {
+			if done, err := w.judge(timed, name, now); done {
 				if err == nil && w.goal == waitProgrammed {
 					w.nameLost(timed, now)
 				}
@@ -206,7 +216,7 @@ func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 }
 
 // judge reports whether the wait for an object is over and, if it failed, why.
-func (w *waiting) judge(name string, o client.ObjectWithStatus) (done bool, err error) {
+func (w *waiting) judge(ctx context.Context, name string, o client.ObjectWithStatus) (done bool, err error) {
 	status, err := o.Status()
 	switch {
 	case err != nil:
@@ -229,7 +239,7 @@ func (w *waiting) judge(name string, o client.ObjectWithStatus) (done bool, err 
 		return false, nil
 	case c.Type != schema.ConditionProgrammed:
 		fmt.Fprintf(w.out, "%s %s\n", name, w.goal.word)
-	case away:
+	case away, w.requireLost && w.mayBeLost(ctx, o):
 		return false, nil
 	case status.Programmed.Proxies == 0:
 		fmt.Fprintf(w.out, "%s programmed: no proxy that is connected is concerned\n", name)
@@ -283,11 +293,10 @@ func (w *waiting) late(ctx context.Context, name string, last client.ObjectWithS
 
 // nameLost names the proxies that do not count because they lost their connection.
 func (w *waiting) nameLost(ctx context.Context, o client.ObjectWithStatus) {
-	all, err := w.client.AllProxiesOf(ctx, o.Key())
+	all, err := w.lost(ctx, o)
 	if err != nil {
 		return // What is said is so without it.
 	}
-	all = slices.DeleteFunc(all, func(p client.Proxy) bool { return !p.Lost })
 	for i, p := range all {
 		if i == mostMissing {
 			fmt.Fprintf(w.out, "  … and %d more that lost the connection\n", len(all)-i)
@@ -295,6 +304,18 @@ func (w *waiting) nameLost(ctx context.Context, o client.ObjectWithStatus) {
 		}
 		fmt.Fprintf(w.out, "  not counted: %s %s\n", p.Node, proxies.Doing(p))
 	}
+}
+
+// lost returns the proxies of an object that lost their connection and are not back.
+func (w *waiting) lost(ctx context.Context, o client.ObjectWithStatus) ([]client.Proxy, error) {
+	all, err := w.client.AllProxiesOf(ctx, o.Key())
+	return slices.DeleteFunc(all, func(p client.Proxy) bool { return !p.Lost }), err
+}
+
+// mayBeLost reports whether a proxy of an object is lost, or whether that is not known.
+func (w *waiting) mayBeLost(ctx context.Context, o client.ObjectWithStatus) bool {
+	all, err := w.lost(ctx, o)
+	return err != nil || len(all) > 0
 }
 
 // missing names the proxies that do not run an object.
