@@ -1,7 +1,11 @@
 package envoy_test
 
 import (
+	"bufio"
 	"context"
+	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,5 +40,27 @@ func TestPortsAreNotShared(t *testing.T) {
 		"--concurrency", "1", "--disable-hot-restart", "-l", "warning").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "Address already in use") {
 		t.Errorf("a second Envoy on the same port: %v\n%s", err, out)
+	}
+}
+
+// TestWorkersShareConnections checks that each worker of an Envoy gets as many connections
+// as the others, although they share one queue.
+func TestWorkersShareConnections(t *testing.T) {
+	const workers, each = 3, 10
+	e := envoytest.StartWorkers(t, &ir.Config{Listeners: []*ir.Listener{{
+		IP: "127.0.0.1", Port: 15002, Bind: true, HTTP: &ir.HTTPListener{Inline: &ir.RouteTable{Name: "inline"}},
+	}}}, workers)
+	for range workers * each {
+		conn := e.DialPort(15002)
+		defer conn.Close()
+		// The answer shows that a worker has the connection.
+		fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
+		if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stats := e.AdminText("/stats?filter=" + url.QueryEscape(`^listener\.127.*worker_\d+\.downstream_cx_active`))
+	if got := strings.Count(stats, fmt.Sprintf(": %d\n", each)); got != workers {
+		t.Errorf("%d of %d workers have %d connections:\n%s", got, workers, each, stats)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,12 @@ type Envoy struct {
 // that no test needs iptables.
 func Start(t *testing.T, cfg *ir.Config) *Envoy {
 	t.Helper()
+	return StartWorkers(t, cfg, 1)
+}
+
+// StartWorkers is Start for an Envoy with a number of worker threads.
+func StartWorkers(t *testing.T, cfg *ir.Config, workers int) *Envoy {
+	t.Helper()
 	b := ParseBootstrap(t, Standalone(t, Encode(cfg)))
 	b.Admin.Address.GetSocketAddress().PortSpecifier = FreePort
 	for _, l := range b.StaticResources.Listeners {
@@ -62,7 +69,7 @@ func Start(t *testing.T, cfg *ir.Config) *Envoy {
 		t.Fatal(err)
 	}
 	e := Run(t, exec.CommandContext(t.Context(), outside.Tool(t, "envoy"), "-c", config,
-		"--concurrency", "1", "--disable-hot-restart", "-l", "warning"), "/ready")
+		"--concurrency", strconv.Itoa(workers), "--disable-hot-restart", "-l", "warning"), "/ready")
 	e.readPorts()
 	return e
 }

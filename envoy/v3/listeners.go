@@ -37,6 +37,9 @@ func Listener(l *ir.Listener, from Source) (*listenerv3.Listener, diag.List) {
 		// A port of another Envoy on the machine is an error. Otherwise each
 		// would silently get a part of the connections of the other.
 		out.EnableReusePort = wrapperspb.Bool(false)
+		// The workers share one queue of new connections, and the worker that happens
+		// to be awake would take most of them.
+		out.ConnectionBalanceConfig = exactBalance
 	}
 	if l.UseOriginalDst {
 		out.UseOriginalDst = wrapperspb.Bool(true)
@@ -50,6 +53,11 @@ func Listener(l *ir.Listener, from Source) (*listenerv3.Listener, diag.List) {
 	out.FilterChains = chains
 	inspectNames(out)
 	return out, problems
+}
+
+// exactBalance gives a new connection to the worker that has the fewest.
+var exactBalance = &listenerv3.Listener_ConnectionBalanceConfig{
+	BalanceType: &listenerv3.Listener_ConnectionBalanceConfig_ExactBalance_{ExactBalance: &listenerv3.Listener_ConnectionBalanceConfig_ExactBalance{}},
 }
 
 // direction returns the direction by which Envoy names spans. A gateway is always inbound.

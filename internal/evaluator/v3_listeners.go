@@ -19,7 +19,7 @@ import (
 )
 
 func (r *v3Reader) listener(at string, l *listenerv3.Listener) *Listener {
-	r.only(at, l, "name", "address", "bind_to_port", "enable_reuse_port", "use_original_dst", "filter_chains", "traffic_direction",
+	r.only(at, l, "name", "address", "bind_to_port", "enable_reuse_port", "connection_balance_config", "use_original_dst", "filter_chains", "traffic_direction",
 		"listener_filters", "continue_on_listener_filters_timeout")
 	out := &Listener{Traits: Traits{
 		Name:           l.GetName(),
