@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/internal/simulated"
+	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
@@ -88,5 +92,48 @@ func TestProblemsOfARevision(t *testing.T) {
 		if got := w.do("GET", "/debug/problems"+query, ""); got.StatusCode != code {
 			t.Errorf("%q: status %d, want %d: %s", query, got.StatusCode, code, got.text)
 		}
+	}
+}
+
+// TestProblemsOfIdleGateways checks that a Gateway that no connected router serves is a
+// problem, until one comes, and that a Gateway with a mistake of its own is only that.
+func TestProblemsOfIdleGateways(t *testing.T) {
+	w := followed(t)
+	for name, protocol := range map[string]string{"edge": "HTTP", "unlike": "UDP"} {
+		body := fmt.Sprintf(`{"apiVersion": "networking.istio.io/v1", "kind": "Gateway", "metadata": {"name": %q}, "spec":
+			{"selector": {"istio": "edge"}, "servers": [{"port": {"number": 80, "name": "p", "protocol": %q}, "hosts": ["*"]}]}}`, name, protocol)
+		if a := w.do("POST", "/apis/networking.istio.io/v1/namespaces/default/gateways", body, "Content-Type: application/json"); a.StatusCode != http.StatusCreated {
+			t.Fatal(a.text)
+		}
+	}
+	idle := func(query string) (names []string) {
+		var found struct{ Problems diag.List }
+		if err := json.Unmarshal([]byte(w.do("GET", "/debug/problems"+query, "").text), &found); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range found.Problems {
+			if p.Code == diag.SelectsNothing {
+				names = append(names, p.Object.Name)
+			}
+		}
+		return names
+	}
+	if got := idle(""); !slices.Equal(got, []string{"edge"}) {
+		t.Errorf("without a router, %q are idle", got)
+	}
+	if got := idle("?local=true"); got != nil {
+		t.Errorf("this replica says of all replicas that %q are idle", got)
+	}
+	router := mesh.Node{ID: "router~10.9.0.1~edge-1.default~default.svc.cluster.local", Labels: mesh.Labels{"istio": "edge"}.String()}
+	p, err := simulated.ConnectNode(w.discovery, router)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := idle(""); got != nil {
+		t.Errorf("with a router, %q are idle", got)
+	}
+	p.Leave()
+	if got := idle(""); !slices.Equal(got, []string{"edge"}) {
+		t.Errorf("after the router has left, %q are idle", got)
 	}
 }

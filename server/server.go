@@ -106,7 +106,7 @@ func (s *Server) compose() {
 		shown.Board = board
 		s.inspect = inspect.New(inspect.Options{
 			Discovery: opts.Discovery, Reads: opts.Reads, Store: opts.Store, MaxTransaction: opts.MaxTransaction,
-			Peers: opts.Peers, Reporter: reporter, Bodies: s.bodies, LargeReads: reads, Log: opts.Log,
+			Peers: opts.Peers, Reporter: reporter, Statuses: board, Bodies: s.bodies, LargeReads: reads, Log: opts.Log,
 		})
 	}
 	s.objects = objects.New(objects.Options{

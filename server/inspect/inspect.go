@@ -26,6 +26,7 @@ type Options struct {
 	// Peers are the other replicas; nil if there are none.
 	Peers      replica.Peers
 	Reporter   *status.Reporter
+	Statuses   *status.Board
 	Bodies     *intake.Decoder
 	LargeReads *answer.LargeReads
 	Log        *slog.Logger

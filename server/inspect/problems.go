@@ -30,8 +30,8 @@ const publishTimeout = 10 * time.Second
 // Problems answers with what the published configuration could not honour and with
 // the revision that it was compiled from. As in a list, resourceVersion sets how
 // fresh that must be: unset means the newest, 0 means any, and another value means
-// not older than that. The answer includes what proxies of other replicas refuse,
-// unless local=true. With api=v1 it includes what Envoys of that API would lose,
+// not older than that. The answer includes what proxies of other replicas refuse, and
+// the Gateways that no router of any replica serves, unless local=true. With api=v1 it includes what Envoys of that API would lose,
 // whether or not there are any, for all proxies that this replica knows.
 func (h *Handler) Problems(w http.ResponseWriter, r *http.Request) error {
 	q := wire.Query(r)
@@ -64,6 +64,11 @@ func (h *Handler) Problems(w http.ResponseWriter, r *http.Request) error {
 	}
 	if !local {
 		report = report.With(h.problemsOfOthers(w, r, q))
+		idle, err := h.idleGateways(r.Context(), report.Problems)
+		if err != nil {
+			return err
+		}
+		report = report.With(idle)
 	}
 	out.Revision, out.Problems = report.Revision, append(diag.List{}, report.Problems...)
 	return h.opts.LargeReads.WriteJSON(w, r, "problems", func() (any, error) { return out, nil })
