@@ -11,6 +11,7 @@
 //	proxyroute.go     what a proxy does with a request
 //	preview.go        what changes of objects would do to proxies
 //	problems.go       what cannot be honoured
+//	idlegateways.go   Gateways that no connected router serves
 //	references.go     references between objects
 //	standings.go      the statuses on this replica, for other replicas
 //	peers.go          requests to other replicas
