@@ -36,7 +36,8 @@ type Options struct {
 	// 100 ms). The first change after that is published at once. An earlier change waits
 	// for its end and, while more changes follow, for a pause of the same length. So a
 	// burst of writes is compiled once. MaxHoldOff is the longest that a change waits
-	// (default 500 ms).
+	// (default 500 ms). After a publication that took longer than either, the next one
+	// waits as long as that one took.
 	HoldOff, MaxHoldOff time.Duration
 	// EnterLarge waits for a processor before each publication with a large object. leave
 	// is called at its end. Such a publication leaves the other processors to requests. Nil

@@ -18,15 +18,17 @@ import (
 func (p *Publisher) Run(ctx context.Context) error {
 	sweep := time.NewTicker(p.opts.ProxyIdle)
 	defer sweep.Stop()
-	var busy, since time.Time // when the last publication ended, when its changes came
+	var since time.Time    // when the changes of the next publication came
+	var busy time.Time     // when the last publication ended
+	var rest time.Duration // that must follow it
 	placed := false
 	var beside sync.WaitGroup // what goes on beside publications
 	defer beside.Wait()
 	for compiling := context.WithoutCancel(ctx); ; compiling = ctx {
 		// Called before Snapshot, so that no change is missed in between.
 		changed := timed(ctx, p.opts.Source.Changed(), p.opts.Files.Changed())
-		if p.follow(compiling, since, &beside) {
-			busy = time.Now()
+		if took, ok := p.follow(compiling, since, &beside); ok {
+			busy, rest = time.Now(), took
 		}
 		if !placed && p.Ready() {
 			placed = true
@@ -45,7 +47,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 				waiting = false
 			}
 		}
-		p.holdOff(ctx, busy)
+		p.holdOff(ctx, busy, rest)
 	}
 }
 
@@ -66,12 +68,13 @@ func timed(ctx context.Context, closed, other <-chan struct{}) <-chan time.Time 
 }
 
 // holdOff returns at once if the last publication was long ago. Otherwise it waits for the
-// end of the hold-off and, if more changes come until then, for the end of the burst.
-func (p *Publisher) holdOff(ctx context.Context, last time.Time) {
+// end of the hold-off and, if more changes come until then, for the end of the burst. It
+// waits for the rest after the last publication in any case.
+func (p *Publisher) holdOff(ctx context.Context, last time.Time, rest time.Duration) {
 	if !p.Ready() {
 		return
 	}
-	end, ceiling := last.Add(p.opts.HoldOff), time.Now().Add(p.opts.MaxHoldOff)
+	end, ceiling := last.Add(max(p.opts.HoldOff, rest)), time.Now().Add(max(p.opts.MaxHoldOff, rest))
 	for {
 		wait := min(time.Until(end), time.Until(ceiling))
 		if wait <= 0 {
@@ -82,30 +85,33 @@ func (p *Publisher) holdOff(ctx context.Context, last time.Time) {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
+			continue
 		case <-changed:
-			end = time.Now().Add(p.opts.HoldOff)
 		case <-files:
-			end = time.Now().Add(p.opts.HoldOff)
+		}
+		if pause := time.Now().Add(p.opts.HoldOff); pause.After(end) {
+			end = pause
 		}
 	}
 }
 
 // follow publishes the present content of the source. Its first change came at since.
-// follow reports whether there was anything new. The JSON of a large object is made beside
+// follow reports whether there was anything new, and how long publishing took: the next
+// publication waits as long, so that writes have half of the time while they go on. For a
+// large object that is 0, because it leaves a processor to others (enterLarge). The JSON of a large object is made beside
 // later publications, so that small ones do not wait for it; a large one does.
-func (p *Publisher) follow(ctx context.Context, since time.Time, beside *sync.WaitGroup) bool {
+func (p *Publisher) follow(ctx context.Context, since time.Time, beside *sync.WaitGroup) (took time.Duration, ok bool) {
 	start := time.Now()
 	before := p.encoder.Current.Load()
 	var n news
-	ok := false
 	err := p.recoverPanic("news", func() error { ok = p.news(meshOf(before), &n); return nil })
 	if err == nil && !ok {
-		return false
+		return 0, false
 	}
 	n.large = before != nil && anyLarge(n.changes)
 	leave, ended := p.enterLarge(ctx, n)
 	if ended != nil {
-		return false
+		return 0, false
 	}
 	var done *publication
 	if err == nil {
@@ -114,7 +120,7 @@ func (p *Publisher) follow(ctx context.Context, since time.Time, beside *sync.Wa
 	if err != nil {
 		leave()
 		p.refuse(n, err)
-		return true
+		return time.Since(start), true
 	}
 	if n.large {
 		p.boundPast(n.revision)
@@ -126,11 +132,14 @@ func (p *Publisher) follow(ctx context.Context, since time.Time, beside *sync.Wa
 		leave()
 	}
 	slots, clients := p.fleet.Size()
-	took := time.Since(start)
+	took = time.Since(start)
 	p.metrics.publish.Observe(took.Seconds())
 	p.opts.Log.InfoContext(ctx, "published", "revision", n.revision, "services", len(done.next.Mesh.Services),
 		"views", slots, "changed", len(done.changed), "proxies", clients, "took", took)
-	return true
+	if n.large && p.opts.EnterLarge != nil {
+		return 0, true
+	}
+	return took, true
 }
 
 // boundPast bounds the views that proxies which do not poll keep in memory. Those views have

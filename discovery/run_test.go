@@ -101,6 +101,40 @@ func TestEndlessChangesArePublishedInTime(t *testing.T) {
 	})
 }
 
+// TestLongPublicationsRest checks that publications take at most half of the time while
+// writes go on, however long one takes, and that the first after a quiet time does not wait.
+func TestLongPublicationsRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const each = 2 * time.Second
+		var began []time.Time
+		src := newObjects()
+		slow := &faults{}
+		s := followWith(t, src, discovery.Options{}, slow)
+		synctest.Wait()
+		slow.advance = func(*mesh.Snapshot) { began = append(began, time.Now()); time.Sleep(each) }
+		time.Sleep(time.Minute)
+		start := time.Now()
+		for range 200 {
+			src.set(service(t, "web.example", "10.1.0.1"))
+			time.Sleep(100 * time.Millisecond)
+		}
+		if len(began) != 5 || began[0] != start || s.Revision() < 120 {
+			t.Errorf("publications after %v of 20 s, each of 2 s, up to revision %d; want 5, the first at once", since(start, began), s.Revision())
+		}
+		time.Sleep(time.Minute)
+		if s.Revision() != 201 {
+			t.Errorf("revision %d is published, want 201", s.Revision())
+		}
+	})
+}
+
+func since(start time.Time, times []time.Time) (out []time.Duration) {
+	for _, at := range times {
+		out = append(out, at.Sub(start))
+	}
+	return out
+}
+
 // TestChangesAfterARelist: an object that changes, or goes, after its source was
 // read anew is there once, or not at all.
 func TestChangesAfterARelist(t *testing.T) {
