@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
 	"net"
@@ -68,6 +69,23 @@ func (a *Authority) Issue(t testing.TB, host string, uris ...string) {
 	write(t, filepath.Join(a.dir, host+".key"), &pem.Block{Type: "PRIVATE KEY", Bytes: private})
 }
 
+// IssueUser writes NAME.crt and NAME.key, for a client with a name and groups. The
+// certificate ends after life.
+func (a *Authority) IssueUser(t testing.TB, life time.Duration, name string, groups ...string) {
+	t.Helper()
+	key := newKey(t)
+	der := a.sign(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: name, Organization: groups}, NotAfter: time.Now().Add(life),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, key)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(a.dir, name+".crt"), &pem.Block{Type: "CERTIFICATE", Bytes: der})
+	write(t, filepath.Join(a.dir, name+".key"), &pem.Block{Type: "PRIVATE KEY", Bytes: private})
+}
+
 // Revoke writes authority.crl, which revokes exactly the certificates of the hosts.
 func (a *Authority) Revoke(t testing.TB, hosts ...string) {
 	t.Helper()
@@ -92,11 +110,17 @@ func (a *Authority) sign(t testing.TB, template *x509.Certificate, key *ecdsa.Pr
 	t.Helper()
 	a.issued++
 	template.SerialNumber = big.NewInt(a.issued)
-	template.Subject.CommonName = "authority"
-	if len(template.DNSNames) > 0 {
+	switch {
+	case template.Subject.CommonName != "":
+	case len(template.DNSNames) > 0:
 		template.Subject.CommonName = template.DNSNames[0]
+	default:
+		template.Subject.CommonName = "authority"
 	}
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Minute), time.Now().Add(life)
+	template.NotBefore = time.Now().Add(-time.Hour)
+	if template.NotAfter.IsZero() {
+		template.NotAfter = time.Now().Add(life)
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, key.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)
