@@ -93,8 +93,8 @@ func transport(host string) *http.Transport {
 // url returns the URL of a kind's objects: in all namespaces if namespace is "", and of
 // one object if name is set.
 func (c *Client) url(kind *schema.Kind, namespace, name string, query url.Values) string {
-	parts := []string{c.base, "apis", kind.Group, kind.Version}
-	if namespace != "" {
+	parts := []string{c.base + kind.Root(kind.Version)}
+	if namespace != "" && !kind.Cluster {
 		parts = append(parts, "namespaces", url.PathEscape(namespace))
 	}
 	parts = append(parts, kind.Plural)

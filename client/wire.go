@@ -18,6 +18,15 @@ type wireObject struct {
 	Status     json.RawMessage   `json:"status"`
 }
 
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *wireObject) UnmarshalJSON(text []byte) error {
+	type plain wireObject
+	if err := json.Unmarshal(text, (*plain)(w)); err != nil || w.Spec != nil {
+		return err
+	}
+	return json.Unmarshal(schema.GatherJSON(text), (*plain)(w))
+}
+
 // object decodes an object of the expected kind. It checks only the kind, because the
 // server has validated what it stored.
 func (w wireObject) object(kind *schema.Kind) (*schema.Object, error) {

@@ -38,7 +38,7 @@ func TestEveryKindCounts(t *testing.T) {
 		}
 	}
 	for _, kind := range schema.Kinds() {
-		if !counts[kind.Kind] {
+		if !counts[kind.Kind] && !kind.Flat {
 			t.Errorf("no archive in testdata/translate shows that a %s has an effect: compile it, or report it without effect", kind.Kind)
 		}
 	}

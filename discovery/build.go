@@ -27,7 +27,7 @@ func (p *Publisher) news(before *mesh.Snapshot, n *news) bool {
 	others := before != nil && !n.files.Equal(before.Files)
 	if before != nil {
 		if changes, present, known := p.opts.Source.Since(before.Revision); known {
-			n.revision, n.changes = present, changes
+			n.revision, n.changes = present, slices.DeleteFunc(slices.Clone(changes), isForNoProxy)
 			return others || present != before.Revision || len(changes) > 0
 		}
 	}
@@ -40,6 +40,11 @@ func (p *Publisher) news(before *mesh.Snapshot, n *news) bool {
 	return others || before == nil || revision != before.Revision || len(n.changes) > 0
 }
 
+// isForNoProxy reports whether a change is of an object that concerns no proxy.
+func isForNoProxy(c schema.Change) bool {
+	return c.Before != nil && c.Before.Kind.Flat || c.After != nil && c.After.Kind.Flat
+}
+
 // changesTo returns the changes from the objects of a snapshot (nil for none) to some
 // objects.
 func changesTo(before *mesh.Snapshot, objs []*schema.Object) []schema.Change {
@@ -49,6 +54,9 @@ func changesTo(before *mesh.Snapshot, objs []*schema.Object) []schema.Change {
 	}
 	var changes []schema.Change
 	for _, o := range objs {
+		if o.Kind.Flat {
+			continue // It concerns no proxy.
+		}
 		was := known[o.Key()]
 		delete(known, o.Key())
 		if was == nil || !sameVersion(was, o) {

@@ -99,7 +99,7 @@ func baseOfKinds(t *testing.T) []*schema.Object {
 func TestEveryKindCountsTheProxiesThatItChanges(t *testing.T) {
 	cases := kindChanges(t)
 	for _, kind := range schema.Kinds() {
-		if _, has := cases[kind.Kind]; !has {
+		if _, has := cases[kind.Kind]; !has && !kind.Flat {
 			t.Errorf("no case for the kind %s", kind.Kind)
 		}
 	}

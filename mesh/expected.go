@@ -25,6 +25,9 @@ func (s *Snapshot) ExpectedProxies() []Proxy {
 		}
 	}
 	for _, kind := range schema.Kinds() {
+		if kind.Flat {
+			continue // It concerns no proxy.
+		}
 		last := ""
 		for _, o := range s.objects[kind.Kind] {
 			if namespace := o.Meta.Namespace; namespace != last {

@@ -82,9 +82,10 @@ func (o *Object) complaints() diag.List {
 	}
 	var d candidate
 	d.top, _ = t.value.(map[string]any)
+	d.gather()
 	d.spell(false)
 	d.check()
-	if o.Meta.Namespace == "" {
+	if o.Meta.Namespace == "" && !o.Kind.Cluster {
 		d.required("metadata.namespace", "must be given")
 	}
 	list = d.finish()

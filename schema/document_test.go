@@ -128,7 +128,8 @@ func TestKindsAreInOrder(t *testing.T) {
 	for _, k := range Kinds() {
 		got = append(got, k.Kind)
 	}
-	want := []string{"DestinationPolicy", "EgressRule", "IngressRule", "RouteRule", "DestinationRule", "Gateway", "ServiceEntry", "Sidecar", "VirtualService", "WorkloadEntry", "Secret"}
+	want := []string{"DestinationPolicy", "EgressRule", "IngressRule", "RouteRule", "ServiceAccount", "DestinationRule", "Gateway", "ServiceEntry", "Sidecar", "VirtualService", "WorkloadEntry",
+		"ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role", "Secret"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

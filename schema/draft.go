@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -31,12 +32,26 @@ type candidate struct {
 func (d *candidate) normalise(namespace string) {
 	namespace = namespaceOr(namespace)
 	delete(d.top, "status")
+	d.gather()
 	d.spell(true)
-	if meta, ok := d.top["metadata"].(map[string]any); ok {
-		if given := meta["namespace"]; given == nil || given == "" {
-			meta["namespace"] = namespace
-		}
+	meta, ok := d.top["metadata"].(map[string]any)
+	if !ok {
+		return
 	}
+	given := meta["namespace"]
+	switch empty := given == nil || given == ""; {
+	case empty && d.isCluster():
+		delete(meta, "namespace")
+	case empty:
+		meta["namespace"] = namespace
+	}
+}
+
+// isCluster reports whether the object is of a kind without namespaces.
+func (d *candidate) isCluster() bool {
+	name, _ := d.top["kind"].(string)
+	kind, ok := KindByName(name)
+	return ok && kind.Cluster
 }
 
 func namespaceOr(given string) string { return cmp.Or(given, DefaultNamespace) }
@@ -58,11 +73,31 @@ func (d *candidate) check() {
 		return
 	}
 	d.structure("", "object", d.top)
+	d.checkNames()
 	d.checkMeta()
 	if spec, ok := d.top["spec"].(map[string]any); ok && d.kind != nil {
 		d.checkSpec(spec)
 	}
 }
+
+// checkNames applies the rules of the kind for names.
+func (d *candidate) checkNames() {
+	if d.kind == nil {
+		return
+	}
+	meta, _ := d.top["metadata"].(map[string]any)
+	if given, has := meta["namespace"]; d.kind.Cluster && has {
+		d.invalid("metadata.namespace", fmt.Sprintf("must be left out: a %s is in no namespace, found %s", d.kind.Kind, short(given)))
+	}
+	name, ok := meta["name"].(string)
+	if !d.kind.PathNames || !ok || len(path.IsValidPathSegmentName(name)) > 0 || len(name) > maxPathName {
+		return
+	}
+	d.list = slices.DeleteFunc(d.list, func(p diag.Problem) bool { return p.Field == "metadata.name" })
+}
+
+// maxPathName bounds the name of an object whose kind has PathNames, in bytes.
+const maxPathName = 253
 
 // checkKind finds the kind, and reports an unknown one.
 func (d *candidate) checkKind() bool {
@@ -82,7 +117,7 @@ func (d *candidate) checkKind() bool {
 
 func (d *candidate) checkVersion(kind *Kind) {
 	version, _ := d.top["apiVersion"].(string)
-	group, v, _ := strings.Cut(version, "/")
+	group, v := splitVersion(version)
 	served, isServed := kind.VersionIn(version)
 	switch {
 	case version == "":
@@ -200,7 +235,7 @@ func within(inner, outer string) bool {
 
 func (d *candidate) ref() diag.Ref {
 	if d.top == nil && d.kind != nil {
-		return diag.Ref{Kind: d.kind.Kind, Namespace: d.meta.Namespace, Name: d.meta.Name}
+		return KeyOf(d.kind, d.meta.Namespace, d.meta.Name).Ref()
 	}
 	meta, _ := d.top["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
@@ -217,6 +252,7 @@ func (d *candidate) finish() diag.List {
 		seen[p] = true
 		return twice
 	})
+	d.kind.spreadFields(list)
 	slices.SortStableFunc(list, func(a, b diag.Problem) int { return strings.Compare(a.Field, b.Field) })
 	if d.kind != nil && len(d.kind.private) > 0 {
 		return withoutValues(list)

@@ -34,6 +34,16 @@ type Kind struct {
 	Singular    string   // "routerule"
 	Dashed      string   // "route-rule", Pilot's store type; it orders objects in tie-breaks
 	ShortNames  []string // "rr"
+	// Cluster says that objects of the kind are in no namespace. Their keys have
+	// NoNamespace.
+	Cluster bool
+	// Flat says that objects have the fields of their spec beside the metadata, as the
+	// kinds of Kubernetes that have no spec. Such objects concern no proxy, and have no
+	// status.
+	Flat bool
+	// PathNames says that objects may have any name that fits into a path, such as
+	// system:view.
+	PathNames bool
 	// Columns are the kind's own columns in tables, between NAME and AGE.
 	Columns []Column
 	// Doc is one paragraph on the purpose of the kind.
@@ -70,8 +80,22 @@ type Column struct {
 // APIVersion returns "group/version" of the stored version.
 func (k *Kind) APIVersion() string { return k.In(k.Version) }
 
-// In returns "group/version" of one of Versions.
-func (k *Kind) In(version string) string { return k.Group + "/" + version }
+// In returns "group/version" of one of Versions, and the version alone in the core group.
+func (k *Kind) In(version string) string {
+	if k.Group == "" {
+		return version
+	}
+	return k.Group + "/" + version
+}
+
+// Root returns the path of one of Versions: "/apis/group/version", or "/api/version" in the
+// core group.
+func (k *Kind) Root(version string) string {
+	if k.Group == "" {
+		return "/api/" + version
+	}
+	return "/apis/" + k.In(version)
+}
 
 // Versions returns all versions in which clients read and write objects, the
 // preferred ones first.
@@ -79,12 +103,27 @@ func (k *Kind) Versions() []string { return append([]string{k.Version}, k.Served
 
 // VersionIn returns the version that an apiVersion names, if it is one of Versions.
 func (k *Kind) VersionIn(apiVersion string) (version string, ok bool) {
-	group, version, _ := strings.Cut(apiVersion, "/")
+	group, version := splitVersion(apiVersion)
 	return version, group == k.Group && (version == k.Version || slices.Contains(k.Served, version))
 }
 
-// Kinds returns all kinds in a fixed order: by group, then by kind name.
+// splitVersion splits an apiVersion. That of the core group has no group.
+func splitVersion(apiVersion string) (group, version string) {
+	group, version, found := strings.Cut(apiVersion, "/")
+	if !found {
+		return "", apiVersion
+	}
+	return group, version
+}
+
+// Kinds returns all kinds in the order of CompareKinds.
 func Kinds() []*Kind { return kinds }
+
+// MeshKinds returns the kinds that concern proxies. They are what people mean by all kinds:
+// roles, bindings and service accounts are asked for by name.
+func MeshKinds() []*Kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k *Kind) bool { return k.Flat })
+}
 
 // KindByName finds a kind by its exact kind name.
 func KindByName(name string) (*Kind, bool) {

@@ -12,6 +12,10 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
+// NoNamespace is the namespace in the keys of objects that are in no namespace. It is no
+// valid name.
+const NoNamespace = "-"
+
 // Key identifies one object by kind (the Go-style kind name, "RouteRule"),
 // namespace and name. It is comparable.
 type Key struct {
@@ -24,7 +28,29 @@ type Key struct {
 func (k Key) String() string { return k.Ref().String() }
 
 // Ref returns the key as a diag.Ref.
-func (k Key) Ref() diag.Ref { return diag.Ref(k) }
+func (k Key) Ref() diag.Ref {
+	if k.Namespace == NoNamespace {
+		k.Namespace = ""
+	}
+	return diag.Ref(k)
+}
+
+// KeyOf returns the key of an object of a kind, whose namespace does not count if the kind
+// is Cluster.
+func KeyOf(kind *Kind, namespace, name string) Key {
+	if kind.Cluster {
+		namespace = NoNamespace
+	}
+	return Key{Kind: kind.Kind, Namespace: namespace, Name: name}
+}
+
+// Normal returns the key with NoNamespace if its kind is Cluster.
+func (k Key) Normal() Key {
+	if kind, ok := KindByName(k.Kind); ok {
+		return KeyOf(kind, k.Namespace, k.Name)
+	}
+	return k
+}
 
 // Object is one config object: its kind, its metadata and its spec. An Object is
 // immutable once built and may be shared by any number of goroutines. WithMeta and
@@ -83,17 +109,27 @@ func write(kind *Kind, meta metav1.ObjectMeta, appendSpec func([]byte) []byte, s
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %s/%s: %w", kind.Kind, meta.Namespace, meta.Name, err)
 	}
+	if kind.Flat {
+		spec := appendSpec(nil)
+		return build(kind, meta, spec, appendMembers(raw, spec)), nil
+	}
 	from := len(raw)
 	raw = append(appendSpec(raw), '}')
 	return build(kind, meta, raw[from:len(raw)-1:len(raw)-1], raw), nil
 }
 
-// appendHead appends everything before the spec.
+// appendMembers appends the members of a spec, and the end of the object.
+func appendMembers(raw []byte, spec json.RawMessage) []byte {
+	if inner := bytes.TrimSpace(spec[1 : len(spec)-1]); len(inner) > 0 {
+		raw = append(append(raw, ','), inner...)
+	}
+	return append(raw, '}')
+}
+
+// appendHead appends everything before the spec, or before its members.
 func appendHead(out []byte, kind *Kind, meta *metav1.ObjectMeta) ([]byte, error) {
 	out = append(out, beforeGroup...)
-	out = append(out, kind.Group...)
-	out = append(out, '/')
-	out = append(out, kind.Version...)
+	out = append(out, kind.APIVersion()...)
 	out = append(out, beforeName...)
 	out = append(out, kind.Kind...)
 	out = append(out, beforeMeta...)
@@ -103,6 +139,9 @@ func appendHead(out []byte, kind *Kind, meta *metav1.ObjectMeta) ([]byte, error)
 	out, err := appendMeta(out, meta)
 	if len(out) == before && before > from {
 		out = out[:before-1] // No comma if nothing follows.
+	}
+	if kind.Flat {
+		return append(out, '}'), err
 	}
 	return append(out, beforeSpec...), err
 }
@@ -158,8 +197,10 @@ func (o *Object) AtRevision(revision int64) *Object {
 		at.raw = at.raw[:len(at.raw)-1] // No comma if nothing follows.
 	}
 	at.raw = append(at.raw, after...)
-	end := len(at.raw) - 1
-	at.spec = at.raw[end-len(o.spec) : end : end]
+	if at.spec = o.spec; !o.Kind.Flat {
+		end := len(at.raw) - 1
+		at.spec = at.raw[end-len(o.spec) : end : end]
+	}
 	return at
 }
 
@@ -242,7 +283,7 @@ func (o *Object) Spec() (any, error) { return o.typed.get(o.Kind, o.written()) }
 
 // Key returns the key of the object.
 func (o *Object) Key() Key {
-	return Key{Kind: o.Kind.Kind, Namespace: o.Meta.Namespace, Name: o.Meta.Name}
+	return KeyOf(o.Kind, o.Meta.Namespace, o.Meta.Name)
 }
 
 // Revision returns the store revision of this version of the object, 0 if it was

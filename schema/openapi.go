@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -45,16 +46,19 @@ func (k *Kind) ObjectOpenAPI(versions ...string) map[string]any {
 		apiVersions[i] = k.In(version)
 		gvks[i] = map[string]any{"group": k.Group, "version": version, "kind": k.Kind}
 	}
+	properties := map[string]any{
+		"apiVersion": map[string]any{"type": "string", "description": "Must be " + strings.Join(apiVersions, " or ") + "."},
+		"kind":       map[string]any{"type": "string", "description": "Must be " + k.Kind + "."},
+		"metadata":   MetadataOpenAPI(),
+	}
+	if k.Flat {
+		members, _ := k.OpenAPI()["properties"].(map[string]any)
+		maps.Copy(properties, members)
+	} else {
+		properties["spec"], properties["status"] = k.OpenAPI(), statusOpenAPI
+	}
 	return map[string]any{
-		"type":        "object",
-		"description": k.Doc,
-		"properties": map[string]any{
-			"apiVersion": map[string]any{"type": "string", "description": "Must be " + strings.Join(apiVersions, " or ") + "."},
-			"kind":       map[string]any{"type": "string", "description": "Must be " + k.Kind + "."},
-			"metadata":   MetadataOpenAPI(),
-			"spec":       k.OpenAPI(),
-			"status":     statusOpenAPI,
-		},
+		"type": "object", "description": k.Doc, "properties": properties,
 		"x-kubernetes-group-version-kind": gvks,
 	}
 }

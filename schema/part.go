@@ -50,6 +50,7 @@ func DecodePart(text []byte, target Key) (*Part, diag.List) {
 	}
 	version := cmp.Or(d.version, d.kind.Version)
 	d.top["apiVersion"] = d.kind.In(version)
+	d.kind.spread(d.top)
 	p := &Part{Kind: d.kind, Version: version, Fields: d.top, private: map[string]given{}}
 	p.seal()
 	return p, d.list
@@ -84,6 +85,7 @@ func (d *candidate) checkPart() {
 		return
 	}
 	d.structure("", "object", d.top)
+	d.checkNames()
 	d.checkMeta()
 	if spec, ok := d.top["spec"].(map[string]any); ok && d.kind != nil {
 		d.structure("spec", d.kind.Singular, spec)
@@ -95,7 +97,7 @@ func (p *Part) Key() Key {
 	meta, _ := p.Fields["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
 	namespace, _ := meta["namespace"].(string)
-	return Key{p.Kind.Kind, namespace, name}
+	return KeyOf(p.Kind, namespace, name)
 }
 
 // seal replaces private fields by marks.

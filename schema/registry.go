@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,9 +26,16 @@ var kinds []*Kind
 // of the kind's own file calls it.
 func register(k *Kind) {
 	kinds = append(kinds, k)
-	slices.SortFunc(kinds, func(a, b *Kind) int {
-		return strings.Compare(a.Group+"/"+a.Kind, b.Group+"/"+b.Kind)
-	})
+	slices.SortFunc(kinds, CompareKinds)
+}
+
+// StoredGroup returns the group in the order of kinds and in the keys of stores: the core
+// group, which has no name, is core.
+func (k *Kind) StoredGroup() string { return cmp.Or(k.Group, "core") }
+
+// CompareKinds orders kinds by group and plural.
+func CompareKinds(a, b *Kind) int {
+	return cmp.Or(strings.Compare(a.StoredGroup(), b.StoredGroup()), strings.Compare(a.Plural, b.Plural))
 }
 
 // checkAs makes a kind's check from a function on its typed spec.

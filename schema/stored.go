@@ -26,6 +26,15 @@ func readStored(raw []byte) (*Object, error) {
 	if !utf8.Valid(raw) {
 		return nil, errors.New("it is not UTF-8")
 	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, err
+	}
+	if kind := flatKind(members); kind != nil {
+		if raw = gathered(members); raw == nil {
+			return nil, errors.New("it cannot be read")
+		}
+	}
 	if err := checkMembers(raw); err != nil {
 		return nil, err
 	}

@@ -21,10 +21,8 @@ func (o *Object) AppendJSONIn(out []byte, version string) []byte {
 		return append(out, o.raw...)
 	}
 	out = append(out, beforeGroup...)
-	out = append(out, o.Kind.Group...)
-	out = append(out, '/')
-	out = append(out, version...)
-	return append(out, o.raw[len(beforeGroup)+len(o.Kind.Group)+len("/")+len(o.Kind.Version):]...)
+	out = append(out, o.Kind.In(version)...)
+	return append(out, o.raw[len(beforeGroup)+len(o.Kind.APIVersion()):]...)
 }
 
 // LengthIn returns the length of JSONIn in bytes.

@@ -74,7 +74,7 @@ func (d *candidate) take(s *scan) (spec int32, ok bool) {
 	name, _ := s.of(s.member(0, "kind"))
 	// Problems must not show the values of private fields; the slow way ensures
 	// that.
-	if d.kind, ok = KindByName(name); !ok || len(d.kind.private) > 0 {
+	if d.kind, ok = KindByName(name); !ok || len(d.kind.private) > 0 || d.kind.Flat {
 		return 0, false
 	}
 	if d.version, ok = d.kind.VersionIn(apiVersion); !ok {

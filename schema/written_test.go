@@ -54,7 +54,7 @@ func TestShortWay(t *testing.T) {
 	const total, often = 600, 100
 	good := goodObjects(t)
 	for _, kind := range Kinds() {
-		if len(kind.private) > 0 {
+		if len(kind.private) > 0 || kind.Flat {
 			continue // It always goes the long way.
 		}
 		t.Run(kind.Kind, func(t *testing.T) {
@@ -207,6 +207,9 @@ func TestExamplesTakeTheShortWay(t *testing.T) {
 func FuzzShortWay(f *testing.F) {
 	good := goodObjects(f)
 	for _, kind := range Kinds() {
+		if kind.Flat {
+			continue // It always goes the long way.
+		}
 		for seed := range uint64(8) {
 			f.Add(drawObject(seed, kind, good[kind]))
 		}
@@ -228,6 +231,9 @@ func TestValidateIsTheSameBothWays(t *testing.T) {
 	short, long := 0, 0
 	good := goodObjects(t)
 	for _, kind := range Kinds() {
+		if kind.Flat {
+			continue // It always goes the long way.
+		}
 		for seed := range uint64(100) {
 			d := drawing{r: rand.New(rand.NewPCG(seed, 3)), wrong: int(seed % 3)}
 			var spec any
@@ -314,6 +320,9 @@ func sameMeta(t *testing.T, text []byte) {
 func TestAtRevision(t *testing.T) {
 	good := goodObjects(t)
 	for _, kind := range Kinds() {
+		if kind.Flat {
+			continue // TestFlatObjects has them.
+		}
 		for seed := range uint64(50) {
 			o, _ := Decode(drawObject(4*seed, kind, good[kind]), Options{})
 			if o == nil {

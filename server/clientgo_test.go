@@ -59,8 +59,8 @@ func TestDiscoveryClient(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"destinationpolicies", "destinationrules", "egressrules", "gateways", "ingressrules", "routerules",
-		"secrets", "serviceentries", "sidecars", "virtualservices", "workloadentries",
+		"destinationpolicies", "destinationrules", "egressrules", "gateways", "ingressrules", "rolebindings", "roles", "routerules",
+		"secrets", "serviceaccounts", "serviceentries", "sidecars", "virtualservices", "workloadentries",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)

@@ -22,10 +22,10 @@ var verbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", 
 var readVerbs = metav1.Verbs{"get"}
 
 // coreVersions answers /api, where Kubernetes has its core group. This server has
-// only two things of that group: "kind: List", which kubectl looks for, and the
-// existence of namespaces.
+// only three things of that group: "kind: List", which kubectl looks for, the
+// existence of namespaces, and ServiceAccounts.
 func (s *Server) coreVersions(w http.ResponseWriter, r *http.Request) error {
-	return writeGroups(w, r, []metav1.APIResourceList{coreList}, metav1.APIVersions{
+	return writeGroups(w, r, []metav1.APIResourceList{coreList()}, metav1.APIVersions{
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"},
 		Versions: []string{"v1"}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{},
 	})
@@ -34,12 +34,23 @@ func (s *Server) coreVersions(w http.ResponseWriter, r *http.Request) error {
 // coreResources answers /api/v1. Clients refuse an empty list, so it has List, a
 // kind without verbs, which no client sends.
 func (s *Server) coreResources(w http.ResponseWriter, r *http.Request) error {
-	return answer.WriteJSON(w, r, coreList)
+	return answer.WriteJSON(w, r, coreList())
 }
 
-var coreList = resourceList("v1", metav1.APIResource{
-	Name: "lists", SingularName: "list", Kind: "List", Namespaced: true, Verbs: metav1.Verbs{},
+var coreList = sync.OnceValue(func() metav1.APIResourceList {
+	list := resourceList(coreVersion, metav1.APIResource{
+		Name: "lists", SingularName: "list", Kind: "List", Namespaced: true, Verbs: metav1.Verbs{},
+	})
+	for _, kind := range schema.Kinds() {
+		if kind.Group == "" {
+			list.APIResources = append(list.APIResources, resourcesOf(kind)...)
+		}
+	}
+	return list
 })
+
+// coreVersion is the version of the core group.
+const coreVersion = "v1"
 
 // namespace answers /api/v1/namespaces/{namespace}. If an object is not found,
 // kubectl asks for its namespace to say which of the two is missing. Namespaces are
@@ -130,6 +141,9 @@ var catalogue = sync.OnceValue(func() []metav1.APIResourceList {
 	byVersion := map[string]*metav1.APIResourceList{}
 	var order []string
 	for _, kind := range schema.Kinds() {
+		if kind.Group == "" {
+			continue // It is below /api.
+		}
 		for _, version := range kind.Versions() {
 			in := kind.In(version)
 			if byVersion[in] == nil {
@@ -144,11 +158,22 @@ var catalogue = sync.OnceValue(func() []metav1.APIResourceList {
 	for i, in := range order {
 		out[i] = *byVersion[in]
 	}
-	return append(out, reviews)
+	return append(out, whoReviews, reviews)
 })
+
+// everything returns all resources, with those of the core group.
+func everything() []metav1.APIResourceList {
+	return append([]metav1.APIResourceList{coreList()}, catalogue()...)
+}
 
 // resourcesOf returns the resources of a kind: its objects and their statuses.
 func resourcesOf(kind *schema.Kind) []metav1.APIResource {
+	if kind.Flat {
+		return []metav1.APIResource{{
+			Name: kind.Plural, SingularName: kind.Singular, Kind: kind.Kind,
+			Namespaced: !kind.Cluster, ShortNames: kind.ShortNames, Verbs: verbs,
+		}}
+	}
 	return []metav1.APIResource{{
 		Name: kind.Plural, SingularName: kind.Singular, Kind: kind.Kind,
 		Namespaced: true, ShortNames: kind.ShortNames, Verbs: verbs,

@@ -15,19 +15,16 @@ import (
 // then by the text "namespace/name". Kubernetes and etcd's keys have the same order:
 // team-a sorts before team.
 func Compare(a, b *schema.Object) int {
-	return cmp.Or(compareKinds(a.Kind, b.Kind), compareNames(a, b))
+	return cmp.Or(schema.CompareKinds(a.Kind, b.Kind), compareNames(a, b))
 }
 
 // compareNames orders objects of one kind.
 func compareNames(a, b *schema.Object) int {
-	return cmp.Or(compareNamespaces(a.Meta.Namespace, b.Meta.Namespace), strings.Compare(a.Meta.Name, b.Meta.Name))
+	return cmp.Or(compareNamespaces(a.Key().Namespace, b.Key().Namespace), strings.Compare(a.Meta.Name, b.Meta.Name))
 }
 
 func before(a, b *schema.Object) bool { return compareNames(a, b) < 0 }
 
-func compareKinds(a, b *schema.Kind) int {
-	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
-}
 
 // compareNamespaces compares namespaces as if each ended in a slash.
 func compareNamespaces(a, b string) int {

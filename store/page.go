@@ -29,8 +29,8 @@ func (o ListOptions) Page(items []*schema.Object) (page []*schema.Object, remain
 func behind(obj *schema.Object, key schema.Key) bool {
 	kind, ok := schema.KindByName(key.Kind)
 	return ok && cmp.Or(
-		compareKinds(obj.Kind, kind),
-		compareNamespaces(obj.Meta.Namespace, key.Namespace),
+		schema.CompareKinds(obj.Kind, kind),
+		compareNamespaces(obj.Key().Namespace, key.Namespace),
 		strings.Compare(obj.Meta.Name, key.Name),
 	) > 0
 }

@@ -3,6 +3,7 @@ package objects
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/openapi"
@@ -14,16 +15,19 @@ import (
 // one. watch answers its watches.
 func (a *API) Endpoints(kind *schema.Kind, version string, watch wire.Handler) []openapi.Endpoint {
 	k := a.of(kind, version)
-	all := "/apis/" + kind.In(version) + "/" + kind.Plural
-	collection := "/apis/" + kind.In(version) + "/namespaces/{namespace}/" + kind.Plural
+	all := kind.Root(version) + "/" + kind.Plural
+	collection := kind.Root(version) + "/namespaces/{namespace}/" + kind.Plural
+	if kind.Cluster {
+		collection = all
+	}
 	object := collection + "/{name}"
 	one := openapi.Content{Media: wire.ObjectTypes, Shape: openapi.ObjectShape(kind, version)}
 	list := openapi.Content{Media: wire.ObjectTypes, Shape: openapi.ListShape(kind, version)}
 	options := &openapi.Content{Media: wire.ObjectTypes, Shape: openapi.AnyShape}
 	part := &openapi.Content{Media: slices.Concat(patchTypes, applyTypes), Shape: openapi.AnyShape}
-	return openapi.Of(openapi.GVK(kind.In(version), kind.Kind), []openapi.Endpoint{
+	endpoints := []openapi.Endpoint{
 		{Method: http.MethodGet, Path: all, Handler: k.list, Watch: watch, Params: view.ListParams, Success: 200, Answer: list,
-			Doc: "Lists or watches the objects of all namespaces."},
+			Doc: ofAllNamespaces},
 		{Method: http.MethodGet, Path: collection, Handler: k.list, Watch: watch, Params: view.ListParams, Success: 200, Answer: list,
 			Doc: "Lists or watches the objects of a namespace."},
 		{Method: http.MethodPost, Path: collection, Handler: k.admitted(k.create), Params: writeParams, Body: &one, Success: 201, Answer: one,
@@ -44,8 +48,15 @@ func (a *API) Endpoints(kind *schema.Kind, version string, watch wire.Handler) [
 			Doc: "Changes a part of the object, or applies an object."},
 		{Method: http.MethodDelete, Path: object, Handler: k.admitted(k.delete), Params: deleteParams, Body: options, Success: 200, Answer: one,
 			Doc: "Deletes the object."},
-	}...)
+	}
+	endpoints = slices.DeleteFunc(endpoints, func(e openapi.Endpoint) bool {
+		return kind.Flat && strings.HasSuffix(e.Path, "/status") || kind.Cluster && e.Doc == ofAllNamespaces
+	})
+	return openapi.Of(openapi.GVK(kind.In(version), kind.Kind), endpoints...)
 }
+
+// ofAllNamespaces describes the endpoint that a kind without namespaces does not have.
+const ofAllNamespaces = "Lists or watches the objects of all namespaces."
 
 // ChangesEndpoint returns the endpoint of the changes of objects of all kinds.
 func (a *API) ChangesEndpoint() openapi.Endpoint {

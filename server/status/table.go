@@ -97,7 +97,9 @@ func (t *Table) Texts(objs []*schema.Object) [][]byte {
 		return texts
 	}
 	for i, o := range objs {
-		_, texts[i] = t.Of(o)
+		if !o.Kind.Flat {
+			_, texts[i] = t.Of(o)
+		}
 	}
 	return texts
 }

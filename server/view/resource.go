@@ -35,7 +35,7 @@ func (k *Resource) TypeMeta() metav1.TypeMeta {
 // Target returns the object that a URL names. The name, or the name and the
 // namespace, are empty in the URL of a collection.
 func (k *Resource) Target(r *http.Request) schema.Key {
-	return schema.Key{Kind: k.Kind.Kind, Namespace: wire.PathParam(r, "namespace"), Name: wire.PathParam(r, "name")}
+	return schema.KeyOf(k.Kind, wire.PathParam(r, "namespace"), wire.PathParam(r, "name"))
 }
 
 // Scope returns the objects that the URL of a collection names.
@@ -45,7 +45,11 @@ func (k *Resource) Scope(r *http.Request) store.Scope {
 
 // Path returns the URL of an object.
 func (k *Resource) Path(o *schema.Object) string {
-	return "/apis/" + o.Kind.In(k.VersionOf(o)) + "/namespaces/" + o.Meta.Namespace + "/" + o.Kind.Plural + "/" + o.Meta.Name
+	path := o.Kind.Root(k.VersionOf(o))
+	if !o.Kind.Cluster {
+		path += "/namespaces/" + o.Meta.Namespace
+	}
+	return path + "/" + o.Kind.Plural + "/" + o.Meta.Name
 }
 
 // New returns a kind in a version, whose statuses are in s. A nil kind means several.

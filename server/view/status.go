@@ -25,7 +25,7 @@ func (s *Statuses) Recent() *status.Table {
 // WithStatus returns an object's JSON with its status, in the version of the
 // resource. Do not change it: it may be shared. The stored JSON has no status.
 func (k *Resource) WithStatus(o *schema.Object) []byte {
-	if k.Board == nil {
+	if k.Board == nil || o.Kind.Flat {
 		return k.JSON(o)
 	}
 	return k.frames.of(k.Board.Recent(), o, k.VersionOf(o))

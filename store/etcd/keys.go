@@ -57,7 +57,7 @@ func (l layout) key(kind *schema.Kind, namespace, name string) string {
 }
 
 func (l layout) kind(kind *schema.Kind) string {
-	return l.objects + kind.Group + "/" + kind.Plural + "/"
+	return l.objects + kind.StoredGroup() + "/" + kind.Plural + "/"
 }
 
 // of returns the key of an object; ok is false for an unknown kind.
@@ -76,7 +76,7 @@ func (l layout) parse(name string) (key schema.Key, ok bool) {
 		return schema.Key{}, false
 	}
 	for _, kind := range schema.Kinds() {
-		if kind.Group == parts[0] && kind.Plural == parts[1] {
+		if kind.StoredGroup() == parts[0] && kind.Plural == parts[1] {
 			return schema.Key{Kind: kind.Kind, Namespace: parts[2], Name: parts[3]}, true
 		}
 	}

@@ -13,7 +13,7 @@ func TestKindsSortAsKeys(t *testing.T) {
 	kinds := schema.Kinds()
 	for i := range kinds[1:] {
 		a, b := kinds[i], kinds[i+1]
-		if strings.Compare(a.Group+"/"+a.Plural+"/", b.Group+"/"+b.Plural+"/") >= 0 {
+		if strings.Compare(a.StoredGroup()+"/"+a.Plural+"/", b.StoredGroup()+"/"+b.Plural+"/") >= 0 {
 			t.Errorf("%s sorts before %s, and its key behind", a.Kind, b.Kind)
 		}
 	}
