@@ -22,8 +22,7 @@ func NewCommand(s *cli.Session) *cobra.Command {
 		Short: "Manage contexts: named servers",
 		Long: `Manage contexts: servers with a name, in the file ISTIOCTL_CONFIG or
 istioctl/config.yaml in XDG_CONFIG_HOME (~/.config). A context has a server, a
-namespace, and credentials for a proxy in front of the server: a token or a client
-certificate.
+namespace, and credentials: a token or a client certificate.
 
 --context selects a context; the default is the current one. --server and
 ISTIOCTL_SERVER have precedence over the current context. A token or certificate is
@@ -93,8 +92,8 @@ func newUseContext(s *cli.Session) *cobra.Command {
 }
 
 func newSetContext(s *cli.Session) *cobra.Command {
-	var given contexts.Access
-	cmd := configCommand(s, "set-context NAME", "Make a context, or change what flags say of one", cobra.ExactArgs(1),
+	given := &s.Access
+	return configCommand(s, "set-context NAME", "Make a context, or change what flags say of one", cobra.ExactArgs(1),
 		func(cmd *cobra.Command, all *contexts.File, args []string) error {
 			if err := checkContext(s, cmd, args[0]); err != nil {
 				return err
@@ -108,7 +107,7 @@ func newSetContext(s *cli.Session) *cobra.Command {
 			for flag, field := range map[string]struct{ to, from *string }{
 				"server": {&c.Server, &s.Server}, "namespace": {&c.Namespace, &s.Namespace},
 				"token-file": {&c.TokenFile, &given.TokenFile}, "certificate-authority": {&c.CertificateAuthority, &given.CertificateAuthority},
-				"client-certificate": {&c.ClientCertificate, &given.ClientCertificate}, "client-key": {&c.ClientKey, &given.ClientKey},
+				"client-certificate": {&c.ClientCertificate, &given.ClientCertificate}, "client-key": {&c.ClientKey, &given.ClientKey}, "tls-server-name": {&c.ServerName, &given.ServerName},
 			} {
 				if cmd.Flags().Changed(flag) {
 					*field.to = *field.from
@@ -116,11 +115,6 @@ func newSetContext(s *cli.Session) *cobra.Command {
 			}
 			return wrote(s, all, "context %s %s", c.Name, what)
 		})
-	cmd.Flags().StringVar(&given.TokenFile, "token-file", "", "file with a bearer token, which is read again for each request")
-	cmd.Flags().StringVar(&given.CertificateAuthority, "certificate-authority", "", "file with the certificate authority of the server")
-	cmd.Flags().StringVar(&given.ClientCertificate, "client-certificate", "", "file with the client certificate (with --client-key)")
-	cmd.Flags().StringVar(&given.ClientKey, "client-key", "", "file with the key of --client-certificate")
-	return cmd
 }
 
 // contextName matches names that need no quoting in shells and tables.

@@ -54,7 +54,8 @@ func NewCommand(s *cli.Session) *cobra.Command {
 		Use:   "get (KIND [NAME...] | KIND/NAME...)",
 		Short: "Show objects",
 		Long: `Show objects of a namespace, or of all namespaces with -A: all objects of a kind, or
-those with the given names. Separate several kinds by commas; "all" means every kind.
+those with the given names. Separate several kinds by commas; "all" means every kind
+but roles, bindings and service accounts.
 A kind may be written as RouteRule, routerule(s), route-rule(s) or rr.
 
 istioctl requests many objects in pages (--chunk-size). All objects are as of one

@@ -27,7 +27,7 @@ func (s *Session) ConnectToRead(warn func(string)) (*client.Client, error) {
 // ConnectWith is Connect with options besides those of the session.
 func (s *Session) ConnectWith(opts client.Options) (*client.Client, error) {
 	opts.Timeout, opts.UserAgent = s.RequestTimeout, "istioctl/"+s.Version
-	if err := s.credentials.Apply(&opts, s.Server); err != nil {
+	if err := s.Access.Or(s.credentials).Apply(&opts, s.Server); err != nil {
 		return nil, err
 	}
 	c, err := client.New(s.Server, opts)

@@ -28,6 +28,9 @@ type Session struct {
 	RequestTimeout time.Duration // of one request; 0 for no limit
 	Timeout        time.Duration // of the whole command; 0 for no limit
 
+	// Access has the credentials that flags and the environment give.
+	Access contexts.Access
+
 	context     string          // the name, "" for the current one
 	credentials contexts.Access // for the server of the context
 	// shown holds the warnings about files that were printed with their position.
@@ -42,6 +45,12 @@ func (s *Session) AddFlags(root *cobra.Command) {
 	flags.StringVar(&s.context, "context", "", "context of the config file to use; see 'istioctl config'")
 	flags.DurationVar(&s.RequestTimeout, "request-timeout", 30*time.Second, "give up on one request after this time; 0 waits for ever")
 	flags.DurationVar(&s.Timeout, "timeout", 0, "give up on the whole command after this time; 0 waits for ever")
+	flags.StringVar(&s.Access.Token, "token", "", "bearer token; other users of the machine may see it, unlike ISTIOCTL_TOKEN or --token-file")
+	flags.StringVar(&s.Access.TokenFile, "token-file", "", "file with a bearer token, which is read again for each request; or set ISTIOCTL_TOKEN_FILE")
+	flags.StringVar(&s.Access.CertificateAuthority, "certificate-authority", "", "file with the certificate authority of the server; or set ISTIOCTL_CERTIFICATE_AUTHORITY")
+	flags.StringVar(&s.Access.ClientCertificate, "client-certificate", "", "file with the client certificate (with --client-key); or set ISTIOCTL_CLIENT_CERTIFICATE")
+	flags.StringVar(&s.Access.ClientKey, "client-key", "", "file with the key of --client-certificate; or set ISTIOCTL_CLIENT_KEY")
+	flags.StringVar(&s.Access.ServerName, "tls-server-name", "", "name in the server's certificate, if it is not the host of --server")
 	// The flags exist, so this cannot fail.
 	_ = root.RegisterFlagCompletionFunc("namespace", s.completeNamespaces)
 	_ = root.RegisterFlagCompletionFunc("context", func(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
@@ -54,6 +63,10 @@ func (s *Session) Begin(cmd *cobra.Command, args []string) error {
 	if err := noneEmpty(cmd, args); err != nil {
 		return err
 	}
+	s.Access = s.Access.Or(contexts.Access{
+		Token: s.Getenv("ISTIOCTL_TOKEN"), TokenFile: s.Getenv("ISTIOCTL_TOKEN_FILE"), CertificateAuthority: s.Getenv("ISTIOCTL_CERTIFICATE_AUTHORITY"),
+		ClientCertificate: s.Getenv("ISTIOCTL_CLIENT_CERTIFICATE"), ClientKey: s.Getenv("ISTIOCTL_CLIENT_KEY"),
+	})
 	flags := cmd.Flags()
 	s.NamespaceGiven = flags.Changed("namespace")
 	if err := s.enter(flags.Changed("server")); err != nil {

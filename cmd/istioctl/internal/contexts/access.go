@@ -1,6 +1,7 @@
 package contexts
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -15,12 +16,30 @@ import (
 )
 
 // Access holds the credentials for a server, or for the proxy in front of it, and how
-// to check the server's identity. Certificates, keys and tokens are file names.
+// to check the server's identity. Certificates, keys and tokens are file names, except
+// Token, which is in no file.
 type Access struct {
+	Token                string `json:"-"`
 	TokenFile            string `json:"tokenFile,omitempty"`
 	CertificateAuthority string `json:"certificateAuthority,omitempty"`
 	ClientCertificate    string `json:"clientCertificate,omitempty"`
 	ClientKey            string `json:"clientKey,omitempty"`
+	// ServerName is the name in the server's certificate; "" means the host of its URL.
+	ServerName string `json:"tlsServerName,omitempty"`
+}
+
+// Or returns a, with what it leaves open from other. A token of either kind leaves no other
+// open, and a certificate and its key go together.
+func (a Access) Or(other Access) Access {
+	if a.Token == "" && a.TokenFile == "" {
+		a.Token, a.TokenFile = other.Token, other.TokenFile
+	}
+	if a.ClientCertificate == "" && a.ClientKey == "" {
+		a.ClientCertificate, a.ClientKey = other.ClientCertificate, other.ClientKey
+	}
+	a.CertificateAuthority = cmp.Or(a.CertificateAuthority, other.CertificateAuthority)
+	a.ServerName = cmp.Or(a.ServerName, other.ServerName)
+	return a
 }
 
 // below returns access with relative names resolved against dir.
@@ -45,13 +64,13 @@ func (a Access) Apply(opts *client.Options, server string) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = settings
 	opts.HTTPClient = &http.Client{Transport: transport}
-	if a.TokenFile == "" {
+	if a.TokenFile == "" && a.Token == "" {
 		return nil
 	}
 	if !isPrivate(server) {
-		return fmt.Errorf("the token of the context goes by https only, not to %s", server)
+		return fmt.Errorf("a token goes by https only, not to %s", server)
 	}
-	opts.HTTPClient.Transport = bearer{transport, a.TokenFile}
+	opts.HTTPClient.Transport = bearer{transport, a.Token, a.TokenFile}
 	return nil
 }
 
@@ -65,7 +84,7 @@ func isPrivate(server string) bool {
 }
 
 func (a Access) tls() (*tls.Config, error) {
-	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	settings := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: a.ServerName}
 	if a.CertificateAuthority != "" {
 		text, err := os.ReadFile(a.CertificateAuthority)
 		if err != nil {
@@ -86,20 +105,24 @@ func (a Access) tls() (*tls.Config, error) {
 	return settings, nil
 }
 
-// bearer sends the token from a file. It follows rotations of the file.
+// bearer sends a token, or that of a file if it is "". It follows rotations of the file.
 type bearer struct {
 	http.RoundTripper
-	file string
+	token, file string
 }
 
 // RoundTrip implements http.RoundTripper.
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	token, err := os.ReadFile(b.file)
-	if err != nil {
-		return nil, err
+	token := b.token
+	if token == "" {
+		text, err := os.ReadFile(b.file)
+		if err != nil {
+			return nil, err
+		}
+		token = string(text)
 	}
 	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(token))
 	return b.RoundTripper.RoundTrip(r)
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// EveryKind is the argument that means all kinds.
+// EveryKind is the argument that means all schema.MeshKinds.
 const EveryKind = "all"
 
 // Selection is the objects that the arguments of a verb name. Without names it means
@@ -113,7 +113,7 @@ func parsePairs(args []string) (Selection, error) {
 // parseKinds parses a comma-separated list of kinds, or "all".
 func parseKinds(list string) ([]*schema.Kind, error) {
 	if list == EveryKind {
-		return schema.Kinds(), nil
+		return schema.MeshKinds(), nil
 	}
 	var kinds []*schema.Kind
 	for _, name := range strings.Split(list, ",") {
