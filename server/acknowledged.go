@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
@@ -60,6 +61,7 @@ func (a acknowledging) done(o *schema.Object, err error) (*schema.Object, error)
 // checkedBy returns the check of writes by discovery.
 func checkedBy(p *discovery.Publisher) func(context.Context, []schema.Change, bool) diag.List {
 	return func(ctx context.Context, changes []schema.Change, dryRun bool) diag.List {
+		changes = slices.DeleteFunc(slices.Clone(changes), func(c schema.Change) bool { return c.After != nil && c.After.Kind.Flat })
 		found, _ := p.Check(ctx, discovery.Written{Changes: changes, DryRun: dryRun})
 		return found
 	}

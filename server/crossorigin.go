@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pilot-api/pilot-api/server/rest"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
@@ -19,19 +17,6 @@ import (
 // and the server has no login. Two things identify a page: the headers that its
 // browser adds to a request, and the name of its own site in Host if the page made
 // that name resolve to our address (DNS rebinding).
-
-type loopbackKey struct{}
-
-// markListener returns the base context for a listener's requests. It records
-// whether the listener has a loopback address and whether it is private.
-func markListener(ln net.Listener, private bool) context.Context {
-	addr, ok := ln.Addr().(*net.TCPAddr)
-	ctx := context.WithValue(context.Background(), loopbackKey{}, ok && addr.IP.IsLoopback())
-	if private {
-		ctx = rest.Private(ctx)
-	}
-	return ctx
-}
 
 // refuseOtherSites refuses changes that a browser sends for a page of another site.
 func (s *Server) refuseOtherSites(next http.Handler) http.Handler {
@@ -49,7 +34,7 @@ func (s *Server) refuseOtherSites(next http.Handler) http.Handler {
 // loopback name nor one of the server's own names.
 func (s *Server) refuseOtherNames(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if loopback, _ := r.Context().Value(loopbackKey{}).(bool); loopback && !loopbackName(r.Host) && !s.named(r.Host) {
+		if listenerOf(r).loopback && !loopbackName(r.Host) && !s.named(r.Host) {
 			s.fail(w, r, forbidden("Host: must be localhost or a loopback address where only this machine is listened to, or be given with --host-name, found %q; a proxy in front can set it", r.Host))
 			return
 		}
@@ -62,8 +47,7 @@ func (s *Server) refuseOtherNames(next http.Handler) http.Handler {
 // name without a dot is accepted (no site has one), as is any address.
 func (s *Server) refusePages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		loopback, _ := r.Context().Value(loopbackKey{}).(bool)
-		checked := loopback || len(s.opts.HostNames) > 0
+		checked := listenerOf(r).loopback || len(s.opts.HostNames) > 0
 		switch site := r.Header.Get("Sec-Fetch-Site"); {
 		case site != "" && site != "none" && site != "same-origin":
 			http.Error(w, "a web page of another site may not ask for configuration", http.StatusForbidden)

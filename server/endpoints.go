@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
+	authentication "k8s.io/api/authentication/v1"
 	authorization "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -40,11 +41,14 @@ func (s *Server) reviewEndpoints() []openapi.Endpoint {
 	return []openapi.Endpoint{
 		post(accessReviewsPath, s.accessReview, authorization.SelfSubjectAccessReview{}, "Reports whether the caller may do something."),
 		post(rulesReviewsPath, s.rulesReview, authorization.SelfSubjectRulesReview{}, "Lists what the caller may do."),
+		post(subjectReviewsPath, s.subjectReview, authorization.SubjectAccessReview{}, "Reports whether somebody may do something."),
+		post(whoPath, s.whoReview, authentication.SelfSubjectReview{}, "Reports who the caller is."),
 	}
 }
 
-// mount adds routes for endpoints.
-func (s *Server) mount(r chi.Router, endpoints []openapi.Endpoint) {
+// mount adds routes for endpoints, of a kind or of none, with their rights.
+func (s *Server) mount(r chi.Router, kind *schema.Kind, endpoints []openapi.Endpoint) {
+	s.rights.addEndpoints(kind, endpoints)
 	for _, e := range endpoints {
 		switch {
 		case e.Watch == nil:
@@ -60,7 +64,9 @@ func (s *Server) mount(r chi.Router, endpoints []openapi.Endpoint) {
 // mountStatus refuses writes of an object's status and says why.
 func (s *Server) mountStatus(r chi.Router, kind *schema.Kind, version string) {
 	for _, method := range []string{http.MethodPut, http.MethodPatch} {
-		r.Method(method, "/apis/"+kind.In(version)+"/namespaces/{namespace}/"+kind.Plural+"/{name}/status", s.handle(statusIsComputed))
+		path := kind.Root(version) + "/namespaces/{namespace}/" + kind.Plural + "/{name}/status"
+		s.rights[method+" "+path] = right{group: kind.Group, resource: kind.Plural, subresource: "status"}
+		r.Method(method, path, s.handle(statusIsComputed))
 	}
 }
 

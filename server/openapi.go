@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -36,7 +37,7 @@ func (s *Server) openAPIInfo() openapi.Node {
 
 // openAPIPaths answers /openapi/v3 with the list of documents.
 func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
-	paths := openapi.Node{}
+	paths := openapi.Node{"api/" + coreVersion: openapi.Node{"serverRelativeURL": "/openapi/v3/api/" + coreVersion}}
 	for _, there := range catalogue() {
 		name := "apis/" + there.GroupVersion
 		paths[name] = openapi.Node{"serverRelativeURL": "/openapi/v3/" + name}
@@ -49,12 +50,15 @@ func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
 // finds in it which patches are accepted and that the server validates fields.
 func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 	asked := groupVersion(r)
+	if r.URL.Path == "/openapi/v3/api/"+coreVersion {
+		asked = coreVersion
+	}
 	doc := openapi.NewDocument()
 	switch asked {
 	case wire.RegistryVersion:
 		doc.Add(s.registryEndpoints())
-	case reviewsVersion:
-		doc.Add(s.reviewEndpoints())
+	case reviewsVersion, whoVersion:
+		doc.Add(slices.DeleteFunc(s.reviewEndpoints(), func(e openapi.Endpoint) bool { return !strings.HasPrefix(e.Path, "/apis/"+asked+"/") }))
 	}
 	for _, kind := range schema.Kinds() {
 		for _, version := range kind.Versions() {

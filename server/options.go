@@ -10,7 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/security/authn"
+	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/server/admission"
+	"github.com/pilot-api/pilot-api/server/gate"
 	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/server/rest"
 	"github.com/pilot-api/pilot-api/server/watch"
@@ -31,6 +34,15 @@ type Options struct {
 	// Discovery answers proxies. If it is nil, the server is only a config store and
 	// has no discovery paths.
 	Discovery *discovery.Publisher
+	// Authn proves who sends requests to the API; nil takes everybody for a person on this
+	// machine, who may do everything.
+	Authn *authn.Authenticator
+	// Roles decides what they may do; nil means that whoever is known may do everything
+	// (authz.Open). Hosts knows who declares the hosts of rules, and Domain is the suffix of
+	// full service names; both are for Roles.
+	Roles  *authz.Roles
+	Hosts  *gate.Hosts
+	Domain string
 	// Peers are the other replicas; nil if there are none.
 	Peers replica.Peers
 	// Ready are the checks of /readyz, run in this order.
@@ -97,6 +109,9 @@ type Options struct {
 func (o *Options) setDefaults() {
 	if o.Long == nil {
 		o.Long = admission.NewLong(runtime.GOMAXPROCS(0))
+	}
+	if o.Hosts == nil {
+		o.Hosts = &gate.Hosts{}
 	}
 	if o.LongReads == nil {
 		o.LongReads = admission.NewLongReads(runtime.GOMAXPROCS(0))

@@ -19,6 +19,8 @@
 // In this package:
 //
 //	server.go, options.go         the routes, and what handlers share
+//	listeners.go                  the listeners, and what each of them serves
+//	access.go, rights.go          who sends a request, and the right that each route needs
 //	endpoints.go                  endpoints of all handlers, mounted with their time limits
 //	middleware.go, errors.go      what all requests pass, failures
 //	crossorigin.go                protection from web pages in a browser
@@ -31,23 +33,19 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
-	"net"
+	"maps"
 	"net/http"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/server/actions"
-	"github.com/pilot-api/pilot-api/server/admission"
 	"github.com/pilot-api/pilot-api/server/answer"
+	"github.com/pilot-api/pilot-api/server/gate"
 	"github.com/pilot-api/pilot-api/server/inspect"
 	"github.com/pilot-api/pilot-api/server/intake"
 	"github.com/pilot-api/pilot-api/server/objects"
@@ -65,6 +63,8 @@ type Server struct {
 	router  chi.Router
 	pacer   *answer.Pacer
 	bodies  *intake.Decoder
+	guard   authz.Guard
+	rights  rights
 
 	objects *objects.API
 	actions *actions.Handler
@@ -84,9 +84,14 @@ func New(opts Options) *Server {
 		ids:      newRequestIDs(),
 		pacer:    answer.NewPacer(opts.LongReads),
 		bodies:   intake.New(opts.Long, opts.Reads, opts.WriteMemory),
+		guard:    authz.Guard{Authorizer: authz.Open{}},
+		rights:   maps.Clone(fixedRights),
 		stopping: make(chan struct{}),
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
+	if opts.Roles != nil {
+		s.guard.Authorizer = opts.Roles
+	}
 	s.compose()
 	s.router = s.routes()
 	return s
@@ -106,20 +111,21 @@ func (s *Server) compose() {
 		shown.Board = board
 		s.inspect = inspect.New(inspect.Options{
 			Discovery: opts.Discovery, Reads: opts.Reads, Store: opts.Store, MaxTransaction: opts.MaxTransaction,
-			Peers: opts.Peers, Reporter: reporter, Statuses: board, Bodies: s.bodies, LargeReads: reads, Log: opts.Log,
+			Peers: opts.Peers, Reporter: reporter, Statuses: board, Bodies: s.bodies, LargeReads: reads, Log: opts.Log, Guard: s.guard,
 		})
 	}
 	s.objects = objects.New(objects.Options{
 		Store: writes, MaxTransaction: opts.MaxTransaction, Reads: opts.Reads, RevisionTimeout: opts.RevisionTimeout,
-		Check: check, Statuses: shown, Bodies: s.bodies, LargeReads: reads, Pacer: s.pacer,
+		Check: check, Statuses: shown, Bodies: s.bodies, LargeReads: reads, Pacer: s.pacer, Guard: s.guard,
+		Gate: gate.New(gate.Options{Guard: s.guard, Roles: opts.Roles, Reads: opts.Reads, Hosts: opts.Hosts, Domain: opts.Domain}),
 	})
 	s.actions = actions.New(actions.Options{
-		Store: writes, MaxTransaction: opts.MaxTransaction, Reads: opts.Reads, Objects: s.objects, Bodies: s.bodies,
+		Store: writes, MaxTransaction: opts.MaxTransaction, Reads: opts.Reads, Objects: s.objects, Bodies: s.bodies, Guard: s.guard,
 	})
 	s.watches = watch.New(watch.Options{
 		Reads: opts.Reads, Statuses: shown, RequestTimeout: opts.RequestTimeout, RevisionTimeout: opts.RevisionTimeout,
 		WatchWriteTimeout: opts.WatchWriteTimeout, BookmarkInterval: opts.BookmarkInterval, HeartbeatInterval: opts.HeartbeatInterval,
-		MaxWatches: opts.MaxWatches, Running: s.metrics.watchers, Stopping: s.stopping, Log: opts.Log,
+		MaxWatches: opts.MaxWatches, Running: s.metrics.watchers, Stopping: s.stopping, Log: opts.Log, Guard: s.guard, WhileAllowed: s.whileAllowed,
 	})
 }
 
@@ -130,10 +136,11 @@ func (s *Server) Handler() http.Handler { return s.router }
 // routes returns the router of the server.
 func (s *Server) routes() chi.Router {
 	r := chi.NewRouter()
-	r.Use(s.identify, s.observe, s.recoverPanic, rest.OnlyPolls, middleware.GetHead, s.refuseOtherSites)
+	r.Use(s.identify, s.observe, s.recoverPanic, rest.OnlyPolls, s.onlyOfListener, middleware.GetHead, s.refuseOtherSites)
 	r.NotFound(s.noSuchPath)
 	r.MethodNotAllowed(s.noSuchMethod)
 
+	r.Group(s.mountHealth)
 	r.Group(s.mountAPI)
 	if s.opts.Discovery != nil {
 		r.Group(func(r chi.Router) {
@@ -144,14 +151,20 @@ func (s *Server) routes() chi.Router {
 	return r
 }
 
-// mountAPI adds the routes for people and their programs: everything except the
-// polls of Envoys.
-func (s *Server) mountAPI(r chi.Router) {
+// mountHealth adds the routes by which others find out whether the server works. Everybody
+// may ask.
+func (s *Server) mountHealth(r chi.Router) {
 	r.Use(s.refuseOtherNames, s.checkURL)
-	r.Get("/", s.index)
 	r.Get("/healthz", s.healthz)
 	r.Get("/livez", s.livez)
 	r.Get("/readyz", s.readyz)
+}
+
+// mountAPI adds the routes for people and their programs: everything except the
+// polls of Envoys.
+func (s *Server) mountAPI(r chi.Router) {
+	r.Use(s.refuseOtherNames, s.authenticate, s.checkURL, s.authorize)
+	r.Get("/", s.index)
 	r.Get("/version", s.handle(s.version))
 	r.Method(http.MethodGet, "/metrics", s.metrics.handler(s.opts.Registry))
 
@@ -167,56 +180,18 @@ func (s *Server) mountAPI(r chi.Router) {
 	r.Get("/openapi/v2", s.handle(s.openAPIv2))
 	r.Get("/openapi/v3", s.handle(s.openAPIPaths))
 	r.Get("/openapi/v3/apis/{group}/{version}", s.handle(s.openAPI))
+	r.Get("/openapi/v3/api/v1", s.handle(s.openAPI))
 	for _, kind := range schema.Kinds() {
 		for _, version := range kind.Versions() {
-			s.mount(r, s.kindEndpoints(kind, version))
-			s.mountStatus(r, kind, version)
+			s.mount(r, kind, s.kindEndpoints(kind, version))
+			if !kind.Flat {
+				s.mountStatus(r, kind, version)
+			}
 		}
 	}
-	s.mount(r, s.registryEndpoints())
-	s.mount(r, s.reviewEndpoints())
+	s.mount(r, nil, s.registryEndpoints())
+	s.mount(r, nil, s.reviewEndpoints())
 	if s.opts.Discovery != nil {
 		r.Get(inspect.ProblemsPath, s.bounded(s.inspect.Problems))
 	}
-}
-
-// Serve answers on ln and on the private listeners until ctx ends. Then it accepts
-// no new connections, ends watches with a last bookmark and gives other requests
-// ShutdownTimeout to finish. It closes the listeners and returns nil after an
-// orderly end. Only processes that may have private keys can connect to a private
-// listener, which accepts nothing but their polls. A Server can serve once.
-func (s *Server) Serve(ctx context.Context, ln net.Listener, private ...net.Listener) error {
-	srv := &http.Server{
-		Handler:           s.router,
-		ReadHeaderTimeout: min(10*time.Second, s.opts.RequestTimeout),
-		ReadTimeout:       s.opts.RequestTimeout,
-		WriteTimeout:      2 * s.opts.RequestTimeout,
-		IdleTimeout:       3 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		BaseContext:       func(l net.Listener) context.Context { return markListener(l, slices.Contains(private, l)) },
-		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
-	}
-	admission.NewConnections(s.opts.MaxConnections).Attach(srv)
-	srv.RegisterOnShutdown(s.stop)
-	failed := make(chan error, 1+len(private))
-	for _, l := range append(private[:len(private):len(private)], ln) {
-		go func() { failed <- fmt.Errorf("serve on %s: %w", l.Addr(), srv.Serve(l)) }()
-	}
-	select {
-	case err := <-failed:
-		return errors.Join(err, srv.Close())
-	case <-ctx.Done():
-	}
-	return s.shutdown(srv)
-}
-
-func (s *Server) shutdown(srv *http.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), s.opts.ShutdownTimeout)
-	defer cancel()
-	err := srv.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		s.opts.Log.Warn("requests still running at shutdown are cut off", "after", s.opts.ShutdownTimeout)
-		return srv.Close()
-	}
-	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/pilot-api/pilot-api/credential/rotation"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/server/admission"
 	"github.com/pilot-api/pilot-api/store"
@@ -26,11 +27,14 @@ import (
 
 // options holds the flags. A change of them needs a restart.
 type options struct {
-	listen     string
-	grpcListen string
-	grpcTLS    mesh.SecretFile
-	advertise  string
-	insecure   bool
+	listen          string
+	discoveryListen string
+	grpcListen      string
+	grpcTLS         mesh.SecretFile
+	advertise       string
+	insecure        bool
+
+	access accessOptions
 
 	dataDir        string
 	quotaBytes     int64
@@ -56,13 +60,15 @@ type options struct {
 }
 
 func (o *options) register(f *pflag.FlagSet) {
-	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address for API, discovery, health and metrics")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address for the API, health and metrics, and for the polls of Envoys unless they have --discovery-listen")
+	f.StringVar(&o.discoveryListen, "discovery-listen", "", "address for the polls of Envoys, and for nothing else")
+	o.access.register(f)
 	f.StringVar(&o.grpcListen, "grpc-listen", "127.0.0.1:15010", "address for the streams of Envoys (ADS); if empty, there are no streams")
 	f.StringVar(&o.grpcTLS.CertificateFile, "grpc-tls-cert", "", "file with the server certificate and its chain for --grpc-listen, which then accepts only TLS; read again when it changes")
 	f.StringVar(&o.grpcTLS.KeyFile, "grpc-tls-key", "", "file with the key of --grpc-tls-cert")
 	f.StringVar(&o.grpcTLS.CAFile, "grpc-client-ca", "", "file with the authorities of proxies' certificates: --grpc-listen then accepts only proxies with such a certificate, and sends them private keys")
 	f.StringVar(&o.advertise, "advertise", "", "HOST:PORT at which other replicas on the same etcd reach the HTTP server of this one (default --listen); required if that is loopback and they are on other machines")
-	f.BoolVar(&o.insecure, "insecure", false, "allow --listen, and --grpc-listen without --grpc-client-ca, on other addresses than loopback, although everybody who reaches them has access")
+	f.BoolVar(&o.insecure, "insecure", false, "allow listeners on other addresses than loopback, although everybody who reaches them has access")
 	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd, and of the sockets for proxies of this machine and user")
 	f.Int64Var(&o.quotaBytes, "quota-bytes", embedded.DefaultQuotaBytes, "number of bytes that the embedded etcd may store, including history; when it is full, it accepts only deletes")
 	f.IntVar(&o.history, "history", etcd.DefaultLimits.History, "number of changes that are kept for each object, with its earlier states; 0 means none")
@@ -87,7 +93,10 @@ const leastQuota = 16 << 20
 
 // validate finds contradictions before anything starts.
 func (o *options) validate() error {
-	if err := o.validateAddress("--listen", o.listen, "8080", o.insecure, "change every route: put it behind something that authenticates, then say --insecure"); err != nil {
+	if err := o.access.validate(); err != nil {
+		return err
+	}
+	if err := o.validateHTTP(); err != nil {
 		return err
 	}
 	if err := o.validateStreams(); err != nil {
@@ -117,6 +126,24 @@ func (o *options) validate() error {
 	return o.validateEtcd()
 }
 
+// validateHTTP checks the addresses of the HTTP listeners. Envoys that poll prove nothing, so
+// their listener may be on loopback only.
+func (o *options) validateHTTP() error {
+	open := o.access.keepsOut() && o.discoveryListen != "" || o.insecure
+	danger := "change every route: have users prove themselves (--tls-cert and --tls-key, with --client-ca, --token-file or --oidc-issuer), or put it behind something that authenticates and say --insecure"
+	if o.access.keepsOut() {
+		danger = "read every route by polling as an Envoy: give polls an address of their own (--discovery-listen)"
+	}
+	if err := o.validateAddress("--listen", o.listen, "8080", open, danger); err != nil {
+		return err
+	}
+	if o.discoveryListen == "" {
+		return nil
+	}
+	return o.validateAddress("--discovery-listen", o.discoveryListen, "8081", o.insecure,
+		"read every route: put it behind something that authenticates and say --insecure, or let Envoys use streams (--grpc-listen)")
+}
+
 // validateStreams checks that the TLS flags for streams are complete.
 func (o *options) validateStreams() error {
 	given := o.grpcTLS != (mesh.SecretFile{})
@@ -125,8 +152,8 @@ func (o *options) validateStreams() error {
 		return fmt.Errorf("%w: --grpc-tls-cert, --grpc-tls-key and --grpc-client-ca need --grpc-listen", errUsage)
 	case (o.grpcTLS.CertificateFile == "") != (o.grpcTLS.KeyFile == ""):
 		return fmt.Errorf("%w: --grpc-tls-cert and --grpc-tls-key go together", errUsage)
-	case given && o.grpcTLS.CertificateFile == "":
-		return fmt.Errorf("%w: --grpc-client-ca needs --grpc-tls-cert and --grpc-tls-key: who is to show a certificate wants to see one", errUsage)
+	case given && o.streamFiles().CertificateFile == "":
+		return fmt.Errorf("%w: --grpc-client-ca needs --grpc-tls-cert and --grpc-tls-key, or --tls-cert and --tls-key: a proxy shows its certificate over TLS only", errUsage)
 	case o.grpcListen == "":
 		return nil
 	}
@@ -136,6 +163,14 @@ func (o *options) validateStreams() error {
 
 // mutual reports whether streams require client certificates.
 func (o *options) mutual() bool { return o.grpcTLS.CAFile != "" }
+
+// streamFiles returns the files of the listener for streams; zero for plain text.
+func (o *options) streamFiles() rotation.Files {
+	if o.grpcTLS.CertificateFile == "" && o.access.tls.CertificateFile != "" {
+		return rotation.Files{CertificateFile: o.access.tls.CertificateFile, KeyFile: o.access.tls.KeyFile, CAFile: o.grpcTLS.CAFile}
+	}
+	return rotation.Files(o.grpcTLS)
+}
 
 func (o *options) validateAddress(flag, address, port string, open bool, danger string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
@@ -217,7 +252,7 @@ func (o *options) logger(w io.Writer) (*slog.Logger, error) {
 func (o *options) maxConnections() int {
 	listeners := 1
 	if o.grpcListen != "" {
-		listeners = 2
+		listeners++
 	}
 	return cmp.Or(o.limits.maxConnections, admission.DefaultConnections(listeners))
 }

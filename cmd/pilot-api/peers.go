@@ -6,19 +6,34 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/pilot-api/pilot-api/security/authn"
 	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/store/etcd/register"
 )
 
-// peers adapts the replicas to the server's interface.
-type peers struct{ *register.Register }
+// replicas are the peers of this replica, and the key by which they prove themselves.
+type replicas interface {
+	replica.Peers
+	// key returns nil if there are no other replicas.
+	key() *authn.ReplicaKey
+}
 
-func (p peers) Self() string { return p.Register.Self().Name }
+// peers adapts the replicas to the server's interface.
+type peers struct {
+	*register.Register
+	shared *authn.ReplicaKey
+	via    *replica.Client
+}
+
+func (p peers) Self() string           { return p.Register.Self().Name }
+func (p peers) key() *authn.ReplicaKey { return p.shared }
 
 // Others returns all replicas except this one.
 func (p peers) Others(ctx context.Context) ([]replica.Replica, error) {
@@ -29,7 +44,7 @@ func (p peers) Others(ctx context.Context) ([]replica.Replica, error) {
 	var others []replica.Replica
 	for _, r := range all {
 		if r.Name != p.Self() {
-			others = append(others, replica.Replica{Name: r.Name, URL: r.URL, Missing: r.Missing})
+			others = append(others, replica.Replica{Name: r.Name, URL: r.URL, Missing: r.Missing, Via: p.via})
 		}
 	}
 	return others, nil
@@ -41,16 +56,43 @@ type alone string
 func (a alone) Self() string                                    { return string(a) }
 func (alone) Others(context.Context) ([]replica.Replica, error) { return nil, nil }
 func (alone) CutOff() (since time.Time, is bool)                { return }
+func (alone) key() *authn.ReplicaKey                            { return nil }
 
 // replicas returns this replica's peers, and a function that keeps this replica
-// registered until its context ends.
-func (b backend) replicas(o options, self register.Replica, reg prometheus.Registerer, log *slog.Logger) (replica.Peers, func(context.Context) error) {
+// registered until its context ends. With proofs of users, the replicas prove themselves by a
+// key that they share in the store.
+func (b backend) replicas(o options, self register.Replica, reg prometheus.Registerer, log *slog.Logger) (replicas, func(context.Context) error, error) {
 	if b.embedded != nil {
-		return alone(self.Name), func(context.Context) error { return nil }
+		return alone(self.Name), func(context.Context) error { return nil }, nil
 	}
-	all := register.New(b.client, o.etcdPrefix, self, log)
-	registerReplicaMetrics(reg, all)
-	return peers{all}, all.Run
+	p := peers{Register: register.New(b.client, o.etcdPrefix, self, log)}
+	stay := p.Run
+	if o.access.isAsked() {
+		p.shared = &authn.ReplicaKey{}
+		stay = func(ctx context.Context) error {
+			together, ctx := errgroup.WithContext(ctx)
+			together.Go(func() error { return p.Run(ctx) })
+			together.Go(func() error {
+				secret, err := register.SharedKey(ctx, b.client, o.etcdPrefix)
+				if err == nil {
+					p.shared.Set(secret)
+				}
+				return err
+			})
+			return together.Wait()
+		}
+	}
+	sign := func(r *http.Request) {
+		if p.shared != nil {
+			r.Header.Set("Authorization", "Bearer "+p.shared.Token(self.Name))
+		}
+	}
+	var err error
+	if p.via, err = replica.NewClient(o.access.peerCA, sign); err != nil {
+		return nil, nil, fmt.Errorf("--peer-ca: %w", err)
+	}
+	registerReplicaMetrics(reg, p.Register)
+	return p, stay, nil
 }
 
 // advertised describes how other replicas reach this one: at --advertise, or at the
@@ -72,7 +114,11 @@ func (o *options) advertised(listener net.Addr) register.Replica {
 	if at, _, err := net.SplitHostPort(address); err != nil || at != host {
 		name = host + "/" + address
 	}
-	return register.Replica{Name: name, URL: "http://" + address, Host: host, Instance: rand.Text()[:8]}
+	scheme := "http://"
+	if o.access.tls.CertificateFile != "" {
+		scheme = "https://"
+	}
+	return register.Replica{Name: name, URL: scheme + address, Host: host, Instance: rand.Text()[:8]}
 }
 
 // validateAdvertise refuses addresses that other replicas cannot reach.

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,24 +41,13 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	long := admission.NewLong(runtime.GOMAXPROCS(0))
 	o.limits.apply(log)
 	settings.Budget = settings.Budget.Or(budget())
-	// Listen first, so that a port in use is an error before etcd starts.
-	listener, err := listen("--listen", o.listen)
-	if err != nil {
-		return err
-	}
-	defer listener.Close()
-	var streams net.Listener
-	if o.grpcListen != "" {
-		if streams, err = listen("--grpc-listen", o.grpcListen); err != nil {
-			return err
-		}
-		defer streams.Close()
-	}
 	certificates := rotation.New(o.certificateFiles(settings), log)
-	ends, err := o.streamTLS(certificates)
+	// Listen first, so that a port in use is an error before etcd starts.
+	at, err := o.listenAll(certificates)
 	if err != nil {
 		return err
 	}
+	defer at.close()
 	backend, err := openEtcd(ctx, o, log)
 	if err != nil {
 		return err
@@ -78,7 +65,14 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	registerStoreMetrics(registry, backend, view, lag)
 	memory := o.rememberSettings(settings.PrivateFolders, log)
 	registerCertificateMetrics(registry, certificates)
-	others, stay := backend.replicas(o, o.advertised(listener.Addr()), registry, log)
+	others, stay, err := backend.replicas(o, o.advertised(at.api.Addr()), registry, log)
+	if err != nil {
+		return err
+	}
+	users, err := o.newAccess(at.apiTLS, others.key(), log, registry)
+	if err != nil {
+		return err
+	}
 	known := newInventory(roster.New(backend.client, o.etcdPrefix, o.keepDisconnected, log), others, backend.embedded != nil, log)
 	proxies := discovery.New(discovery.Options{
 		Source: view, CatchUp: view.CatchUp, LeftOut: leftOut(view), Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
@@ -86,11 +80,19 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		AbsentFor: o.keepDisconnected, Alone: backend.embedded != nil, Others: known,
 	})
 	rosterRevision := known.load(ctx, proxies)
+	roles, hosts := o.followRoles(view)
+	if roles != nil {
+		users.followers = append(users.followers, func(ctx context.Context) error { return keepBuiltIns(ctx, store.Strict(objects), log) })
+	}
 	api := server.New(server.Options{
 		Long:      long,
 		Store:     store.Strict(objects),
 		Reads:     view,
 		Discovery: proxies,
+		Authn:     users.authn,
+		Roles:     roles,
+		Hosts:     hosts,
+		Domain:    o.domain,
 		Peers:     others,
 		Ready:     readiness(backend, lag, proxies, others),
 		Registry:  registry,
@@ -98,26 +100,27 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Version:   versionInfo(),
 
 		MaxTransaction: backend.limits(o).Ops,
-		Sockets:        local.addresses(streams),
+		Sockets:        local.addresses(at.streams),
 		ProxyReturn:    proxyReturn,
 		HostNames:      o.limits.hostNames,
 		MaxConnections: o.maxConnections(),
 	})
 
-	log.Info("pilot-api is listening", "address", listener.Addr().String(), "version", version, "store", o.storeName())
-	fronts := []func(context.Context) error{func(ctx context.Context) error { return api.Serve(ctx, listener, local.http.listeners()...) }}
-	if streams != nil {
-		log.Info("pilot-api streams to Envoys", "address", streams.Addr().String())
-		front := ads.New(ads.Options{Discovery: proxies, TLS: ends, Log: log, Registry: registry, MaxConnections: o.maxConnections(), Memory: o.limits.streamMemory()})
-		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams, local.grpc.listeners()...) })
+	log.Info("pilot-api is listening", "address", at.api.Addr().String(), "version", version, "store", o.storeName())
+	fronts := []func(context.Context) error{func(ctx context.Context) error { return api.ServeOn(ctx, at.listeners(local.http.listeners())) }}
+	if at.streams != nil {
+		log.Info("pilot-api streams to Envoys", "address", at.streams.Addr().String())
+		front := ads.New(ads.Options{Discovery: proxies, TLS: at.streamTLS, Log: log, Registry: registry, MaxConnections: o.maxConnections(), Memory: o.limits.streamMemory()})
+		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, at.streams, local.grpc.listeners()...) })
 	}
 	go tidyUp(ctx)
-	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, stay,
+	followers := append(users.followers, view.Run, lag.Run, proxies.Run, backend.watch, stay,
 		func(ctx context.Context) error { return known.run(ctx, rosterRevision) },
 		objects.KeepHistory, certificates.Run,
 		func(ctx context.Context) error { return backend.admin(ctx, o, log) },
 		func(ctx context.Context) error { return memory.run(ctx, proxies.Ready) },
 		func(ctx context.Context) error { return greet(ctx, o, objects, log) })
+	err = serve(ctx, fronts, followers...)
 	log.Info("pilot-api has stopped")
 	return err
 }
@@ -125,17 +128,6 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 // proxyReturn is about the longest time that an Envoy waits before it retries a server
 // that was away.
 const proxyReturn = 30 * time.Second
-
-func listen(flag, address string) (net.Listener, error) {
-	l, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s %s: %w: end what listens there, or give this one another port", flag, address, syscall.EADDRINUSE)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", flag, address, err)
-	}
-	return l, nil
-}
 
 // serve runs all fronts and followers until ctx ends. The followers outlive the fronts,
 // so that requests in flight at the end still find a cache that is kept up to date.

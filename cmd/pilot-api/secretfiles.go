@@ -7,11 +7,14 @@ import (
 )
 
 // certificateFiles returns the files of the secrets in the settings and of the
-// listener for streams.
+// listeners.
 func (o *options) certificateFiles(settings *mesh.Settings) map[string]rotation.Files {
 	all := map[string]rotation.Files{}
-	if o.grpcTLS.CertificateFile != "" {
-		all[streamFiles] = rotation.Files(o.grpcTLS)
+	if files := o.streamFiles(); o.grpcListen != "" && files.CertificateFile != "" {
+		all[streamFiles] = files
+	}
+	if o.access.tls.CertificateFile != "" {
+		all[apiFiles] = o.access.tls
 	}
 	for name, f := range settings.SecretFiles {
 		all[name] = rotation.Files(f)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/server/intake"
 	"github.com/pilot-api/pilot-api/server/objects"
 	"github.com/pilot-api/pilot-api/server/openapi"
@@ -19,6 +20,8 @@ type Options struct {
 	Reads          store.Reader
 	Objects        *objects.API
 	Bodies         *intake.Decoder
+	// Guard decides what the caller may do: an action needs the rights of all that it does.
+	Guard authz.Guard
 }
 
 // Handler answers Transactions and Rollbacks. It is safe for concurrent use.
@@ -61,5 +64,6 @@ func (h *Handler) writesOf(r *http.Request) (store.Interface, error) {
 	if err := objects.CheckFieldValidation(q); err != nil {
 		return nil, err
 	}
-	return h.objects.WritesOf(q)
+	writes, err := h.objects.WritesOf(q)
+	return rightful{writes, h}, err
 }

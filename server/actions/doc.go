@@ -9,6 +9,7 @@
 //	transaction.go     operations that are all done or none
 //	operation.go       one operation
 //	storedlength.go    length of the stored objects of a transaction
+//	rights.go          the rights of what an action does
 //	refusedsteps.go    errors of several operations
 //	rollback.go        return to a revision at once
 //	rollbackstep.go    return to a revision in steps

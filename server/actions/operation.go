@@ -41,12 +41,15 @@ type target struct {
 }
 
 func (t target) key() schema.Key {
-	return schema.Key{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
+	return schema.Key{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}.Normal()
 }
 
 // check requires a target to be complete. It returns the version that it names.
 func (t target) check() (version string, err error) {
 	for _, one := range []struct{ field, value string }{{"kind", t.Kind}, {"namespace", t.Namespace}, {"name", t.Name}} {
+		if of, known := schema.KindByName(t.Kind); known && of.Cluster && one.field == "namespace" {
+			continue
+		}
 		if one.value == "" {
 			return "", wire.BadRequest("target.%s: required", one.field)
 		}

@@ -96,6 +96,9 @@ func (h *Handler) rollback(w http.ResponseWriter, r *http.Request) error {
 		return wire.BadRequest("spec: revision must be a resourceVersion, and namespace given")
 	}
 	scope, err := objects.ScopeOf(spec.Kind, spec.Namespace, spec.Name)
+	if err == nil {
+		err = h.opts.Guard.CheckScope(r.Context(), "list", scope.Kind, scope.Namespace)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -153,16 +156,19 @@ func (h *Handler) survey(ctx context.Context, scope store.Scope, opts store.Chan
 		if err != nil {
 			return nil, err
 		}
-		for _, d := range page {
+		compared += len(page)
+		if more {
+			opts.After = page[len(page)-1].Key
+		}
+		for _, d := range objects.OfScope(scope, page) {
 			if err := h.note(p, d); err != nil {
 				return nil, err
 			}
 		}
-		if compared += len(page); !more {
+		if !more {
 			sortOps(p.ops)
 			return p, nil
 		}
-		opts.After = page[len(page)-1].Key
 		if bound != noBound && compared >= bound {
 			p.rest, p.ops = opts, nil
 			return p, nil

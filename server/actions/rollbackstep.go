@@ -226,7 +226,7 @@ type pass struct {
 func passesOf(scope store.Scope) []pass {
 	var writes, deletes []pass
 	for _, of := range schema.ReferenceOrder() {
-		if scope.Kind == nil || scope.Kind == of.Kind {
+		if scope.Kind == nil && !of.Kind.Flat || scope.Kind == of.Kind {
 			writes, deletes = append(writes, pass{of, false}), append(deletes, pass{of, true})
 		}
 	}

@@ -53,5 +53,5 @@ func (o operation) targetKey() schema.Key {
 	if key.Namespace == "" {
 		key.Namespace = schema.DefaultNamespace
 	}
-	return key
+	return key.Normal()
 }

@@ -41,6 +41,9 @@ func (h *Handler) transaction(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := h.allowOperations(r.Context(), t); err != nil {
+		return err
+	}
 	stored, err := h.awaitStored(r, t)
 	if err != nil {
 		return err

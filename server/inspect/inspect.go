@@ -6,6 +6,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/explain"
+	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/server/answer"
 	"github.com/pilot-api/pilot-api/server/intake"
 	"github.com/pilot-api/pilot-api/server/openapi"
@@ -30,6 +31,8 @@ type Options struct {
 	Bodies     *intake.Decoder
 	LargeReads *answer.LargeReads
 	Log        *slog.Logger
+	// Guard decides which problems callers may see.
+	Guard authz.Guard
 }
 
 // Handler answers questions about what is in force. It is safe for concurrent use.

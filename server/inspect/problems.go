@@ -13,6 +13,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
@@ -70,8 +71,35 @@ func (h *Handler) Problems(w http.ResponseWriter, r *http.Request) error {
 		}
 		report = report.With(idle)
 	}
-	out.Revision, out.Problems = report.Revision, append(diag.List{}, report.Problems...)
+	out.Revision, out.Problems = report.Revision, h.visible(r.Context(), report.Problems)
 	return h.opts.LargeReads.WriteJSON(w, r, "problems", func() (any, error) { return out, nil })
+}
+
+// visible returns the problems that the caller may see: all, or those of objects in namespaces
+// whose problems it may list. It never returns nil.
+func (h *Handler) visible(ctx context.Context, problems diag.List) diag.List {
+	asked := authz.Attributes{Verb: "list", Group: wire.RegistryGroup, Resource: "problems"}
+	if h.opts.Guard.Allows(ctx, asked) {
+		return append(diag.List{}, problems...)
+	}
+	allowed := map[string]bool{}
+	out := diag.List{}
+	for _, p := range problems {
+		namespace := p.Object.Namespace
+		if namespace == "" {
+			continue // It is about the whole mesh.
+		}
+		may, known := allowed[namespace]
+		if !known {
+			asked.Namespace = namespace
+			may = h.opts.Guard.Allows(ctx, asked)
+			allowed[namespace] = may
+		}
+		if may {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // reported is the JSON form of a Report.

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/pilot-api/pilot-api/security/identity"
 	"github.com/pilot-api/pilot-api/server/admission"
 	"github.com/pilot-api/pilot-api/server/answer"
 	"github.com/pilot-api/pilot-api/server/wire"
@@ -142,13 +143,18 @@ const userHeader = "X-Remote-User"
 // mostAuthor bounds the names of an author, in bytes. Each record of a history has them.
 const mostAuthor = 256
 
-// authorOf returns the sender of a write as the request states it, unverified.
+// authorOf returns the sender of a write: the identity that was proved, or else the user
+// that the request states.
 func authorOf(r *http.Request) store.Author {
+	user := r.Header.Get(userHeader)
+	if who := identity.Of(r.Context()); who.IsProved() {
+		user = who.Name
+	}
 	program := wire.Query(r).Get("fieldManager")
 	if program == "" {
 		program, _, _ = strings.Cut(r.UserAgent(), " ")
 	}
-	return store.Author{User: wire.Short(r.Header.Get(userHeader), mostAuthor), UserAgent: wire.Short(program, mostAuthor)}
+	return store.Author{User: wire.Short(user, mostAuthor), UserAgent: wire.Short(program, mostAuthor)}
 }
 
 // enter waits for room in a line. The caller must call release when it is done.

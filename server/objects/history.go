@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -213,6 +214,9 @@ func (a *API) changes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := a.opts.Guard.CheckScope(r.Context(), "list", scope.Kind, scope.Namespace); err != nil {
+		return err
+	}
 	opts := store.ChangesOptions{Since: since}
 	if err := changesPageOf(q, &opts); err != nil {
 		return err
@@ -286,6 +290,11 @@ func (a *API) changesSince(ctx context.Context, scope store.Scope, opts store.Ch
 		opts.Limit = store.MaxTxnOps
 	}
 	found, more, err := a.opts.Store.ChangesPage(ctx, scope, opts)
+	last := schema.Key{}
+	if len(found) > 0 {
+		last = found[len(found)-1].Key
+	}
+	found = OfScope(scope, found)
 	if all && more {
 		return nil, "", &store.Error{Kind: store.ErrTooLarge, Detail: fmt.Sprintf(
 			"more than %d objects, or %d bytes of them, have changed since revision %d: ask for pages with limit, or for one kind", store.MaxTxnOps, store.MaxChangesPage, opts.Since)}
@@ -294,7 +303,7 @@ func (a *API) changesSince(ctx context.Context, scope store.Scope, opts store.Ch
 		return nil, "", err
 	}
 	if more {
-		next = store.Continue{Revision: opts.Since, After: found[len(found)-1].Key}.Token()
+		next = store.Continue{Revision: opts.Since, After: last}.Token()
 	}
 	if opts.After == (schema.Key{}) {
 		lost, err := a.LostSince(ctx, scope, opts.Since)
@@ -309,10 +318,25 @@ func (a *API) changesSince(ctx context.Context, scope store.Scope, opts store.Ch
 	return found, next, nil
 }
 
+// OfScope returns the differences of the kinds that a scope means: without a kind it means
+// schema.MeshKinds.
+func OfScope(scope store.Scope, found []store.Difference) []store.Difference {
+	if scope.Kind != nil {
+		return found
+	}
+	return slices.DeleteFunc(found, func(d store.Difference) bool {
+		kind, known := schema.KindByName(d.Key.Kind)
+		return known && kind.Flat
+	})
+}
+
 // LostSince returns the values of a scope that cannot be read and that were already
 // stored at revision since.
 func (a *API) LostSince(ctx context.Context, scope store.Scope, since int64) (out []store.Difference, err error) {
 	for _, u := range store.UnreadableIn(a.opts.Reads, scope) {
+		if kind, known := schema.KindByName(u.Key.Kind); scope.Kind == nil && known && kind.Flat {
+			continue
+		}
 		if u.Key == (schema.Key{}) || u.Revision > since {
 			continue
 		}

@@ -6,7 +6,9 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/server/answer"
+	"github.com/pilot-api/pilot-api/server/gate"
 	"github.com/pilot-api/pilot-api/server/intake"
 	"github.com/pilot-api/pilot-api/server/view"
 	"github.com/pilot-api/pilot-api/store"
@@ -27,6 +29,11 @@ type Options struct {
 	Bodies     *intake.Decoder
 	LargeReads *answer.LargeReads
 	Pacer      *answer.Pacer
+	// Guard decides what callers may do, where a request has several objects.
+	Guard authz.Guard
+	// Gate refuses writes that callers may not do, although they may write the kind; nil
+	// refuses none.
+	Gate *gate.Gate
 }
 
 // API answers reads and writes of objects. It is safe for concurrent use.

@@ -131,9 +131,9 @@ func (a *API) WritesOf(q url.Values) (store.Interface, error) {
 	}
 	dryRun, err := wire.ChoiceParam(q, "dryRun", metav1.DryRunAll)
 	if err != nil || dryRun == "" {
-		return a.opts.Store, err
+		return a.opts.Gate.Store(a.opts.Store), err
 	}
-	return dryrun.New(a.opts.Store, a.opts.MaxTransaction), nil
+	return a.opts.Gate.Store(dryrun.New(a.opts.Store, a.opts.MaxTransaction)), nil
 }
 
 // CheckFieldValidation accepts the values of Kubernetes. Unknown fields are refused

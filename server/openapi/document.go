@@ -82,7 +82,7 @@ func (d Document) responses(e Endpoint) Node {
 // failuresOf returns the failure codes of an endpoint.
 func failuresOf(e Endpoint) []int {
 	codes := []int{
-		http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable, http.StatusGone, http.StatusRequestEntityTooLarge,
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable, http.StatusGone, http.StatusRequestEntityTooLarge,
 		http.StatusUnprocessableEntity, http.StatusTooManyRequests,
 		http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 	}

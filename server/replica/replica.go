@@ -3,7 +3,10 @@ package replica
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +36,8 @@ type Peers interface {
 type Replica struct {
 	Name, URL string
 	Missing   time.Time
+	// Via sends requests to it; nil means a Client that proves nothing.
+	Via *Client
 }
 
 // Header names the replica that a request is for. Another replica at its
@@ -41,11 +47,38 @@ const Header = "Pilot-Replica"
 // Timeout is how long a request waits for another replica.
 const Timeout = 2 * time.Second
 
-// client connects directly to a replica. It ignores the HTTP proxies of the
-// environment, which are for other destinations.
-var client = &http.Client{Transport: &http.Transport{
-	DialContext: (&net.Dialer{Timeout: Timeout}).DialContext, IdleConnTimeout: time.Minute,
-}}
+// Client sends requests to replicas. It connects directly, and ignores the HTTP proxies of
+// the environment, which are for other destinations.
+type Client struct {
+	http http.Client
+	sign func(*http.Request)
+}
+
+// NewClient returns a Client that verifies replicas by the authorities in a file, or by those
+// of the system if caFile is "". sign adds a proof of this replica to a request.
+func NewClient(caFile string, sign func(*http.Request)) (*Client, error) {
+	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	if caFile != "" {
+		text, err := os.ReadFile(caFile)
+		if err != nil {
+			return nil, err
+		}
+		settings.RootCAs = x509.NewCertPool()
+		if !settings.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s: no certificate in it", caFile)
+		}
+	}
+	return newClient(settings, sign), nil
+}
+
+func newClient(settings *tls.Config, sign func(*http.Request)) *Client {
+	return &Client{http.Client{Transport: &http.Transport{
+		DialContext: (&net.Dialer{Timeout: Timeout}).DialContext, IdleConnTimeout: time.Minute, TLSClientConfig: settings,
+	}}, sign}
+}
+
+// unproved is for replicas without a Client of their own.
+var unproved = newClient(nil, func(*http.Request) {})
 
 // maxAnswer bounds the answer of another replica, in bytes: 50,000 proxies of 1
 // KiB.
@@ -87,8 +120,10 @@ func Ask(ctx context.Context, of Replica, path []string, q url.Values, etag stri
 	if etag != "" {
 		req.Header.Set("If-None-Match", etag)
 	}
-	return do(req, into)
+	return of.client().do(req, into)
 }
+
+func (r Replica) client() *Client { return cmp.Or(r.Via, unproved) }
 
 // Post sends text to a replica, which handles the request for itself only.
 func Post(ctx context.Context, of Replica, path []string, q url.Values, text []byte, media string, into any) error {
@@ -97,7 +132,7 @@ func Post(ctx context.Context, of Replica, path []string, q url.Values, text []b
 		return err
 	}
 	req.Header.Set("Content-Type", media)
-	_, err = do(req, into)
+	_, err = of.client().do(req, into)
 	return err
 }
 
@@ -118,8 +153,9 @@ func newRequest(ctx context.Context, method string, of Replica, path []string, q
 
 // do sends req and decodes the answer, unless the answer under the
 // request's ETag is still current.
-func do(req *http.Request, into any) (etag string, err error) {
-	resp, err := client.Do(req)
+func (c *Client) do(req *http.Request, into any) (etag string, err error) {
+	c.sign(req)
+	resp, err := c.http.Do(req)
 	if err != nil {
 		return "", err
 	}

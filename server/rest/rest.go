@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 
@@ -42,6 +43,11 @@ func Mount(r chi.Router, d *discovery.Publisher, sockets Sockets, log *slog.Logg
 	r.Post("/v3/discovery:secrets", v3.poll(discovery.SecretType))
 	r.Post("/v3/discovery:routes", v3.poll(discovery.RouteType))
 	r.Get("/v3/discovery:sockets", sockets.show)
+}
+
+// IsPoll reports whether a path is one of Mount.
+func IsPoll(path string) bool {
+	return strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/v3/") || strings.HasPrefix(path, "/cache_stats")
 }
 
 func writeBody(w http.ResponseWriter, body []byte) {

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,6 +33,15 @@ func (h *Handler) watchKinds(w http.ResponseWriter, r *http.Request) error {
 	if q.Has("namespace") && schema.CheckNamespace(namespace) != nil {
 		return wire.BadParam(q, "namespace", "the name of one, or left out for all")
 	}
+	if kinds == nil {
+		kinds = schema.MeshKinds()
+	}
+	if err := h.allowKinds(r.Context(), kinds, namespace); err != nil {
+		return err
+	}
+	ctx, stop := h.opts.WhileAllowed(r, func(ctx context.Context) bool { return h.allowKinds(ctx, kinds, namespace) == nil })
+	defer stop()
+	r = r.WithContext(ctx)
 	k := h.of(nil, "")
 	asked, err := k.watchRequest(r, store.Scope{Namespace: namespace}, watchKindsParams, wire.JSON, wire.Events)
 	if err != nil {
@@ -41,7 +51,17 @@ func (h *Handler) watchKinds(w http.ResponseWriter, r *http.Request) error {
 	return k.serveWatch(w, r, asked)
 }
 
-// kindsParam reads the kinds; nil means all.
+// allowKinds returns an error unless the caller may watch each of the kinds.
+func (h *Handler) allowKinds(ctx context.Context, kinds []*schema.Kind, namespace string) error {
+	for _, kind := range kinds {
+		if err := h.opts.Guard.CheckScope(ctx, "watch", kind, namespace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kindsParam reads the kinds; nil means all schema.MeshKinds.
 func kindsParam(q url.Values) ([]*schema.Kind, error) {
 	if !q.Has("kinds") {
 		return nil, nil
@@ -55,9 +75,6 @@ func kindsParam(q url.Values) ([]*schema.Kind, error) {
 		if !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
-	}
-	if len(kinds) == len(schema.Kinds()) {
-		return nil, nil
 	}
 	return kinds, nil
 }

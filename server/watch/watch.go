@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/server/view"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
@@ -34,6 +35,10 @@ type Options struct {
 	// Stopping is closed when watches must end.
 	Stopping <-chan struct{}
 	Log      *slog.Logger
+	// Guard decides which kinds callers may watch together. WhileAllowed returns a context
+	// for a watch that ends when the caller may no longer have it.
+	Guard        authz.Guard
+	WhileAllowed func(r *http.Request, allowed func(context.Context) bool) (context.Context, context.CancelFunc)
 }
 
 // Handler answers watches. It is safe for concurrent use.

@@ -2,4 +2,7 @@ package wire
 
 // RegistryVersion is the apiVersion of answers and actions about several objects, and of
 // those about proxies.
-const RegistryVersion = "registry.istio.io/v1"
+const RegistryVersion = RegistryGroup + "/v1"
+
+// RegistryGroup is the API group of RegistryVersion.
+const RegistryGroup = "registry.istio.io"

@@ -1,5 +1,6 @@
 // Package register keeps the register of the servers that share a store in etcd: which
-// servers are present, at which addresses, and which are missing.
+// servers are present, at which addresses, and which are missing. It also keeps the key by
+// which they prove themselves to each other.
 package register
 
 import (

@@ -18,14 +18,15 @@ import (
 func TestStreamsShowTheNewestCertificate(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	o := options{grpcTLS: mesh.SecretFile{CertificateFile: at("replica.example.crt"), KeyFile: at("replica.example.key"), CAFile: at("authority.crt")}}
+	o := options{grpcListen: "127.0.0.1:0", grpcTLS: mesh.SecretFile{CertificateFile: at("replica.example.crt"), KeyFile: at("replica.example.key"), CAFile: at("authority.crt")}}
 	first := selfsigned.NewAuthority(t, dir)
 	first.Issue(t, "replica.example")
 	files := rotation.New(o.certificateFiles(mesh.DefaultSettings()), slog.New(slog.DiscardHandler))
-	config, err := o.streamTLS(files)
+	end, err := newTLSEnd(files, streamFiles, "", tls.RequireAndVerifyClientCert, "h2")
 	if err != nil {
 		t.Fatal(err)
 	}
+	config := end.config()
 	if handshake(t, config, first, first) != nil {
 		t.Error("a client of the first authority is not let in")
 	}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/credential/rotation"
+	"github.com/pilot-api/pilot-api/security/authn"
+	"github.com/pilot-api/pilot-api/security/authz"
+	"github.com/pilot-api/pilot-api/security/identity"
+)
+
+// accessOptions are the flags that say who may use the API.
+type accessOptions struct {
+	tls       rotation.Files // of --listen and --discovery-listen; the authorities are those of clients
+	clientCRL string
+	tokenFile string
+	issuer    authn.Issuer // by flags
+	issuers   string       // a file with more
+	anonymous string
+	// authorization decides what users may do.
+	authorization string
+	peerCA        string
+}
+
+// The values of --authorization.
+const (
+	authorizeByRoles = "rbac"
+	authorizeAll     = "none"
+)
+
+// The values of --anonymous.
+const (
+	anonymousNone  = "none"
+	anonymousRead  = "read"
+	anonymousAdmin = "admin"
+)
+
+func (a *accessOptions) register(f *pflag.FlagSet) {
+	f.StringVar(&a.tls.CertificateFile, "tls-cert", "", "file with the server certificate and its chain for --listen and --discovery-listen, which then accept only TLS, and for --grpc-listen unless it has its own; read again when it changes")
+	f.StringVar(&a.tls.KeyFile, "tls-key", "", "file with the key of --tls-cert")
+	f.StringVar(&a.tls.CAFile, "client-ca", "", "file with the authorities of certificates that prove users: the common name is the user, the organizations are the groups; read again when it changes")
+	f.StringVar(&a.clientCRL, "client-crl", "", "file with lists of revoked certificates of users, in PEM; read again when it changes")
+	f.StringVar(&a.tokenFile, "token-file", "", `file with tokens that prove users, lines of token,user,uid,"group1,group2"; read again when it changes`)
+	f.StringVar(&a.issuer.URL, "oidc-issuer", "", "https URL of an OpenID Connect issuer whose tokens prove users")
+	f.StringVar(&a.issuer.ClientID, "oidc-client-id", "", "audience that the tokens of --oidc-issuer must have")
+	f.StringVar(&a.issuer.UsernameClaim, "oidc-username-claim", "", "claim with the user name (default sub)")
+	f.StringVar(&a.issuer.UsernamePrefix, "oidc-username-prefix", "", `prefix of user names; - for none (default ISSUER#, and none for the claim email)`)
+	f.StringVar(&a.issuer.GroupsClaim, "oidc-groups-claim", "", "claim with the groups; without it, users of the issuer have none")
+	f.StringVar(&a.issuer.GroupsPrefix, "oidc-groups-prefix", "", "prefix of groups")
+	f.StringVar(&a.issuer.CAFile, "oidc-ca", "", "file with the authorities of the issuer's server (default those of the system)")
+	f.StringVar(&a.issuers, "oidc-issuers", "", "file with several issuers, a YAML list of {issuer, clientID, usernameClaim, usernamePrefix, groupsClaim, groupsPrefix, caFile}")
+	f.StringVar(&a.anonymous, "anonymous", "", "what requests without a proof may do: none, read (everything but Secrets) or admin (default admin if no proof is asked for, else none)")
+	f.StringVar(&a.authorization, "authorization", "", "what decides what users may do: rbac, the roles and bindings that are stored, or none, everything to everybody who is known (default rbac if proofs are asked for)")
+	f.StringVar(&a.peerCA, "peer-ca", "", "file with the authorities by which replicas verify each other's --tls-cert (default those of the system)")
+}
+
+// isAsked reports whether the flags ask for proofs of users.
+func (a *accessOptions) isAsked() bool {
+	return a.tls.CAFile != "" || a.tokenFile != "" || a.issuer.URL != "" || a.issuers != ""
+}
+
+// keepsOut reports whether strangers can do nothing at a listener: it uses TLS, and proofs
+// are asked for.
+func (a *accessOptions) keepsOut() bool {
+	return a.tls.CertificateFile != "" && a.isAsked() && (a.anonymous == "" || a.anonymous == anonymousNone)
+}
+
+// byRoles reports whether roles decide what users may do.
+func (a *accessOptions) byRoles() bool {
+	return a.authorization == authorizeByRoles || a.authorization == "" && a.isAsked()
+}
+
+func (a *accessOptions) validate() error {
+	usage := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %w", errUsage, fmt.Errorf(format, args...))
+	}
+	switch {
+	case (a.tls.CertificateFile == "") != (a.tls.KeyFile == ""):
+		return usage("--tls-cert and --tls-key go together")
+	case a.tls.CAFile != "" && a.tls.CertificateFile == "":
+		return usage("--client-ca needs --tls-cert and --tls-key: certificates are shown over TLS only")
+	case a.clientCRL != "" && a.tls.CAFile == "":
+		return usage("--client-crl needs --client-ca")
+	case (a.issuer.URL == "") != (a.issuer.ClientID == ""):
+		return usage("--oidc-issuer and --oidc-client-id go together: tokens for other programs must not count here")
+	case a.issuer.URL == "" && a.issuer != authn.Issuer{}:
+		return usage("the flags --oidc-… need --oidc-issuer")
+	case a.anonymous != "" && !slices.Contains([]string{anonymousNone, anonymousRead, anonymousAdmin}, a.anonymous):
+		return usage("--anonymous %q: must be none, read or admin", a.anonymous)
+	case a.authorization != "" && a.authorization != authorizeByRoles && a.authorization != authorizeAll:
+		return usage("--authorization %q: must be rbac or none", a.authorization)
+	case a.authorization == authorizeByRoles && !a.isAsked():
+		return usage("--authorization rbac needs proofs of users (--client-ca, --token-file, --oidc-issuer): nobody would have a role")
+	case a.anonymous == anonymousNone && !a.isAsked():
+		return usage("--anonymous none keeps everybody out: say how users prove themselves (--client-ca, --token-file, --oidc-issuer)")
+	}
+	return nil
+}
+
+// access proves users. Its followers read files and ask issuers until their context ends.
+type access struct {
+	authn     *authn.Authenticator // nil if no proof is asked for
+	followers []func(context.Context) error
+}
+
+// access returns what proves users; key proves the other replicas, nil if there are none.
+func (o *options) newAccess(ends *tlsEnd, key *authn.ReplicaKey, log *slog.Logger, reg prometheus.Registerer) (access, error) {
+	a := &o.access
+	var out access
+	if !a.isAsked() && a.anonymous != anonymousRead {
+		return out, nil
+	}
+	opts := authn.Options{Log: log, Registry: reg, Anonymous: a.nobody()}
+	if a.tls.CAFile != "" {
+		certificates, err := authn.NewCertificates(authn.CertificateOptions{Authorities: ends.authorities, CRLFile: a.clientCRL, Log: log})
+		if err != nil {
+			return out, err
+		}
+		opts.Certificates, out.followers = certificates, append(out.followers, certificates.Run)
+	}
+	if a.tokenFile != "" {
+		tokens, err := authn.NewTokenFile(a.tokenFile, log)
+		if err != nil {
+			return out, err
+		}
+		opts.Tokens, out.followers = append(opts.Tokens, tokens), append(out.followers, tokens.Run)
+	}
+	issuers, err := a.allIssuers()
+	if err != nil {
+		return out, err
+	}
+	for _, issuer := range issuers {
+		verifier, err := authn.NewOIDC(issuer, log)
+		if err != nil {
+			return out, err
+		}
+		opts.Tokens, out.followers = append(opts.Tokens, verifier), append(out.followers, verifier.Run)
+	}
+	if key != nil {
+		opts.Tokens = append(opts.Tokens, key)
+	}
+	out.authn = authn.New(opts)
+	return out, nil
+}
+
+// nobody returns the identity of requests without a proof, nil if they are refused.
+func (a *accessOptions) nobody() *identity.Identity {
+	var who identity.Identity
+	switch a.anonymous {
+	case anonymousRead:
+		who = identity.Nobody(authz.Readers)
+	case anonymousAdmin:
+		who = identity.Nobody(identity.Masters)
+	default:
+		return nil
+	}
+	return &who
+}
+
+// allIssuers returns the issuers of the flags and of the file.
+func (a *accessOptions) allIssuers() ([]authn.Issuer, error) {
+	var all []authn.Issuer
+	if a.issuers != "" {
+		text, err := os.ReadFile(a.issuers)
+		if err == nil {
+			err = yaml.UnmarshalStrict(text, &all)
+		}
+		if err == nil && len(all) == 0 {
+			err = errors.New("it has no issuers")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--oidc-issuers %s: %w", a.issuers, err)
+		}
+	}
+	if a.issuer.URL != "" {
+		all = append(all, a.issuer)
+	}
+	return all, nil
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+
+	"github.com/pilot-api/pilot-api/credential/rotation"
+	"github.com/pilot-api/pilot-api/server"
+)
+
+// listeners are the open listeners of the server, and their TLS.
+type listeners struct {
+	api, discovery, streams net.Listener // the last two may be nil
+	apiTLS                  *tlsEnd      // nil for plain text
+	streamTLS               *tls.Config  // nil for plain text
+}
+
+// listenAll opens the listeners of the flags.
+func (o *options) listenAll(files *rotation.Follower) (*listeners, error) {
+	at := &listeners{}
+	if err := at.open(o, files); err != nil {
+		at.close()
+		return nil, err
+	}
+	return at, nil
+}
+
+func (at *listeners) open(o *options, files *rotation.Follower) (err error) {
+	for _, l := range []struct {
+		flag, address string
+		into          *net.Listener
+	}{{"--listen", o.listen, &at.api}, {"--discovery-listen", o.discoveryListen, &at.discovery}, {"--grpc-listen", o.grpcListen, &at.streams}} {
+		if l.address == "" {
+			continue
+		}
+		if *l.into, err = listen(l.flag, l.address); err != nil {
+			return err
+		}
+	}
+	if o.access.tls.CertificateFile != "" {
+		// A client without a certificate may have another proof.
+		at.apiTLS, err = newTLSEnd(files, apiFiles, "--tls-cert, --tls-key and --client-ca", tls.VerifyClientCertIfGiven, "http/1.1")
+		if err != nil {
+			return err
+		}
+	}
+	if at.streams != nil && o.streamFiles().CertificateFile != "" {
+		end, err := newTLSEnd(files, streamFiles, "--grpc-tls-cert, --grpc-tls-key and --grpc-client-ca", tls.RequireAndVerifyClientCert, "h2")
+		if err != nil {
+			return err
+		}
+		at.streamTLS = end.config()
+	}
+	return nil
+}
+
+func listen(flag, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s %s: %w: end what listens there, or give this one another port", flag, address, syscall.EADDRINUSE)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", flag, address, err)
+	}
+	return l, nil
+}
+
+// listeners returns the listeners of the HTTP server. private are for Envoys of this
+// machine.
+func (at *listeners) listeners(private []net.Listener) server.Listeners {
+	out := server.Listeners{API: at.api, Discovery: at.discovery, Private: private}
+	if at.apiTLS != nil {
+		out.API = tls.NewListener(at.api, at.apiTLS.config())
+		if at.discovery != nil {
+			out.Discovery = tls.NewListener(at.discovery, at.apiTLS.config())
+		}
+	}
+	return out
+}
+
+// close closes the listeners. Those that were served are closed already.
+func (at *listeners) close() {
+	for _, l := range []net.Listener{at.api, at.discovery, at.streams} {
+		if l != nil {
+			l.Close()
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/security/authn"
+	"github.com/pilot-api/pilot-api/security/authz"
+	"github.com/pilot-api/pilot-api/security/identity"
+	"github.com/pilot-api/pilot-api/server/wire"
+)
+
+// authenticate puts the identity of the sender into the context of a request, and refuses
+// requests that do not prove one. A server without an Authenticator takes everybody for a
+// person on this machine.
+func (s *Server) authenticate(next http.Handler) http.Handler {
+	if s.opts.Authn == nil {
+		local := identity.Nobody(identity.Masters)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, r.WithContext(identity.NewContext(r.Context(), local)))
+		})
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, err := s.opts.Authn.Authenticate(r)
+		if err != nil {
+			s.failProof(w, r, err)
+			return
+		}
+		if who, err = s.impersonated(r, who); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(identity.NewContext(r.Context(), who)))
+	})
+}
+
+// The headers of Kubernetes by which a client acts as somebody else.
+const (
+	impersonateUser  = "Impersonate-User"
+	impersonateGroup = "Impersonate-Group"
+	impersonateUID   = "Impersonate-Uid"
+	impersonateExtra = "Impersonate-Extra-"
+)
+
+// impersonated returns the identity that a request is to be done as. It takes the verb
+// impersonate on the user and on each group; without it the request is refused, and never
+// done as its sender.
+func (s *Server) impersonated(r *http.Request, who identity.Identity) (identity.Identity, error) {
+	users, groups, rest := r.Header.Values(impersonateUser), r.Header.Values(impersonateGroup), r.Header.Values(impersonateUID)
+	for name := range r.Header {
+		if strings.HasPrefix(name, impersonateExtra) {
+			rest = append(rest, name)
+		}
+	}
+	switch {
+	case len(users)+len(groups)+len(rest) == 0:
+		return who, nil
+	case len(rest) > 0:
+		return who, forbidden("%s and %s… are not supported: leave them out", impersonateUID, impersonateExtra)
+	case len(users) != 1 || users[0] == "":
+		return who, wire.BadRequest("%s: must be given once, also with %s", impersonateUser, impersonateGroup)
+	}
+	as := identity.Identity{Name: users[0], Groups: slices.Clone(groups), By: who.By, Via: &who}
+	asked := []authz.Attributes{impersonation("users", as.Name)}
+	if namespace, name, is := accountIn(as.Name); is {
+		asked[0] = authz.Attributes{Verb: "impersonate", Resource: "serviceaccounts", Namespace: namespace, Name: name}
+		as.Groups = append(as.Groups, authz.AccountGroups(namespace)...)
+	}
+	for _, group := range groups {
+		asked = append(asked, impersonation("groups", group))
+	}
+	for _, one := range asked {
+		if d := s.guard.Authorize(r.Context(), who, one); !d.Allowed {
+			return who, authz.Forbidden(who, one, d.Reason)
+		}
+	}
+	if as.Name != identity.Anonymous && !as.In(identity.Authenticated) {
+		as.Groups = append(as.Groups, identity.Authenticated)
+	}
+	return as, nil
+}
+
+func impersonation(resource, name string) authz.Attributes {
+	return authz.Attributes{Verb: "impersonate", Resource: resource, Name: name}
+}
+
+// accountIn returns the ServiceAccount that a user name means.
+func accountIn(user string) (namespace, name string, is bool) {
+	rest, is := strings.CutPrefix(user, "system:serviceaccount:")
+	namespace, name, found := strings.Cut(rest, ":")
+	return namespace, name, is && found
+}
+
+// failProof answers a request that proves nobody.
+func (s *Server) failProof(w http.ResponseWriter, r *http.Request, err error) {
+	var failure *authn.Failure
+	if errors.As(err, &failure) && failure.RetryAfter > 0 {
+		status := wire.Failure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "%s", failure.Reason)
+		w.Header().Set("Retry-After", retrySeconds(failure.RetryAfter))
+		s.fail(w, r, status)
+		return
+	}
+	if failure != nil {
+		w.Header().Set("WWW-Authenticate", failure.Challenge())
+	}
+	s.fail(w, r, wire.Failure(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "%v", err))
+}
+
+func retrySeconds(wait time.Duration) string {
+	return strconv.Itoa(int((wait + time.Second - 1) / time.Second))
+}

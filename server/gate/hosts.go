@@ -1,0 +1,189 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/security/authz"
+	"github.com/pilot-api/pilot-api/security/identity"
+)
+
+// Hosts knows which ServiceEntry declares which host. The zero Hosts knows none. It is safe
+// for concurrent use.
+type Hosts struct {
+	mu    sync.RWMutex
+	byKey map[schema.Key][]string
+	// owners has the ServiceEntries of each host.
+	owners map[string][]schema.Key
+}
+
+// Put adds or replaces a ServiceEntry. It ignores objects of other kinds.
+func (h *Hosts) Put(o *schema.Object) {
+	spec, err := o.Spec()
+	if err != nil {
+		return
+	}
+	entry, ok := spec.(*networking.ServiceEntry)
+	if !ok {
+		return
+	}
+	h.Delete(o.Key())
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.byKey == nil {
+		h.byKey, h.owners = map[schema.Key][]string{}, map[string][]schema.Key{}
+	}
+	h.byKey[o.Key()] = slices.Clone(entry.GetHosts())
+	for _, host := range entry.GetHosts() {
+		h.owners[host] = append(h.owners[host], o.Key())
+	}
+}
+
+// Delete removes a ServiceEntry.
+func (h *Hosts) Delete(key schema.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, host := range h.byKey[key] {
+		left := slices.DeleteFunc(h.owners[host], func(k schema.Key) bool { return k == key })
+		if h.owners[host] = left; len(left) == 0 {
+			delete(h.owners, host)
+		}
+	}
+	delete(h.byKey, key)
+}
+
+// of returns the ServiceEntries that declare a host, or hosts that a wildcard covers.
+func (h *Hosts) of(host string) []schema.Key {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	suffix, isWildcard := strings.CutPrefix(host, "*")
+	if !isWildcard {
+		return slices.Clone(h.owners[host])
+	}
+	var all []schema.Key
+	for one, keys := range h.owners {
+		if strings.HasSuffix(one, suffix) {
+			all = append(all, keys...)
+		}
+	}
+	return all
+}
+
+// checkHosts returns an error if an object has rules for a host that only other namespaces
+// declare, or names their Gateways, and the identity of ctx has no right to that. The right
+// to update the ServiceEntry or Gateway is enough.
+func (g *Gate) checkHosts(ctx context.Context, before, after *schema.Object) error {
+	if before != nil && before.SameSpec(after) || identity.Of(ctx).In(identity.Masters) {
+		return nil
+	}
+	spec, err := after.Spec()
+	if err != nil {
+		return fmt.Errorf("%s: %w", after.Key(), err)
+	}
+	namespace := after.Meta.Namespace
+	for _, host := range hostsOf(spec) {
+		owners := g.owners(host, namespace)
+		if slices.ContainsFunc(owners, func(k schema.Key) bool { return k.Namespace == namespace }) && !strings.HasPrefix(host, "*") {
+			continue // The namespace declares it, too.
+		}
+		for _, owner := range owners {
+			if owner.Namespace != namespace && !g.may(ctx, authz.VerbRoute, owner) {
+				return authz.Forbidden(identity.Of(ctx), authz.On(authz.VerbRoute, owner),
+					fmt.Sprintf("a rule for the host %s, which is of that namespace, takes this verb or update on its ServiceEntry", host))
+			}
+		}
+	}
+	for _, gateway := range gatewaysOf(spec) {
+		of, name, qualified := strings.Cut(gateway, "/")
+		if !qualified || of == namespace || of == "." {
+			continue
+		}
+		if key := (schema.Key{Kind: "Gateway", Namespace: of, Name: name}); !g.may(ctx, authz.VerbAttach, key) {
+			return authz.Forbidden(identity.Of(ctx), authz.On(authz.VerbAttach, key), "a rule that names the Gateway takes this verb or update on it")
+		}
+	}
+	return nil
+}
+
+// may reports whether the identity of ctx has a verb on an object, or may update it.
+func (g *Gate) may(ctx context.Context, verb string, key schema.Key) bool {
+	return g.opts.Guard.Allows(ctx, authz.On(verb, key)) || g.opts.Guard.Allows(ctx, authz.On("update", key))
+}
+
+// owners returns the ServiceEntries that declare a host as a rule of a namespace names it: in
+// full, or without a part of its domain.
+func (g *Gate) owners(host, namespace string) (all []schema.Key) {
+	services := ".svc." + g.opts.Domain
+	names := []string{host}
+	if !strings.HasPrefix(host, "*") {
+		names = append(names, host+"."+namespace+services, host+services, host+"."+g.opts.Domain)
+	}
+	for _, name := range names {
+		all = append(all, g.opts.Hosts.of(strings.ToLower(strings.TrimSuffix(name, ".")))...)
+	}
+	return all
+}
+
+// hostsOf returns the hosts that a rule is for.
+func hostsOf(spec any) []string {
+	service := func(s *schema.IstioService) []string {
+		if s == nil {
+			return nil
+		}
+		if s.Service != "" {
+			return []string{s.Service}
+		}
+		host := s.Name
+		if s.Namespace != "" {
+			host += "." + s.Namespace
+		}
+		if s.Domain != "" {
+			host += "." + s.Domain
+		}
+		return []string{host}
+	}
+	switch s := spec.(type) {
+	case *networking.VirtualService:
+		return s.GetHosts()
+	case *networking.DestinationRule:
+		return []string{s.GetHost()}
+	case *schema.RouteRule:
+		return service(s.Destination)
+	case *schema.DestinationPolicy:
+		return service(s.Destination)
+	case *schema.EgressRule:
+		return service(s.Destination)
+	}
+	return nil
+}
+
+// gatewaysOf returns the Gateways that a rule names.
+func gatewaysOf(spec any) (names []string) {
+	s, ok := spec.(*networking.VirtualService)
+	if !ok {
+		return nil
+	}
+	names = slices.Clone(s.GetGateways())
+	for _, r := range s.GetHttp() {
+		for _, m := range r.GetMatch() {
+			names = append(names, m.GetGateways()...)
+		}
+	}
+	for _, r := range s.GetTls() {
+		for _, m := range r.GetMatch() {
+			names = append(names, m.GetGateways()...)
+		}
+	}
+	for _, r := range s.GetTcp() {
+		for _, m := range r.GetMatch() {
+			names = append(names, m.GetGateways()...)
+		}
+	}
+	return names
+}

@@ -1,0 +1,215 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/security/authz"
+	"github.com/pilot-api/pilot-api/server/inspect"
+	"github.com/pilot-api/pilot-api/server/openapi"
+	"github.com/pilot-api/pilot-api/server/wire"
+)
+
+// right is what an identity must be allowed to do for a request of a route. A right without
+// a resource is for the path. The verb is that of the method, unless it is given.
+type right struct {
+	verb, group, resource, subresource string
+	// doc says which further rights a request needs, which its handler checks.
+	doc string
+}
+
+// rights are the rights of routes, by method and pattern. A route without one is refused.
+type rights map[string]right
+
+// fixedRights are those of routes that are no endpoints of objects, reviews or actions.
+var fixedRights = rights{
+	"GET /":                                   {},
+	"GET /version":                            {},
+	"GET /metrics":                            {},
+	"GET /api":                                {},
+	"GET /api/v1":                             {},
+	"GET /api/v1/namespaces/{namespace}":      {resource: "namespaces"},
+	"GET /apis":                               {},
+	"GET /apis/{group}":                       {},
+	"GET /apis/{group}/{version}":             {},
+	"GET /openapi/v2":                         {},
+	"GET /openapi/v3":                         {},
+	"GET /openapi/v3/apis/{group}/{version}":  {},
+	"GET /openapi/v3/api/v1":                  {},
+	"GET " + inspect.ProblemsPath:             {verb: "list", group: wire.RegistryGroup, resource: "problems", doc: "without it for all namespaces, the problems of the namespaces for which the caller has it"},
+	"* /api/v1/namespaces":                    {resource: "namespaces"},
+	"* /api/v1/events":                        {resource: "events"},
+	"* /api/v1/namespaces/{namespace}/events": {resource: "events"},
+}
+
+// addEndpoints adds the rights of endpoints. Those of a kind have its resource; all others
+// must be in registryRights.
+func (t rights) addEndpoints(kind *schema.Kind, endpoints []openapi.Endpoint) {
+	for _, e := range endpoints {
+		row := right{}
+		if kind != nil {
+			row = right{group: kind.Group, resource: kind.Plural, subresource: subresourceOf(kind, e.Path)}
+		} else {
+			known, ok := registryRights[e.Method+" "+e.Path]
+			if !ok {
+				panic(fmt.Sprintf("%s %s has no right", e.Method, e.Path))
+			}
+			row = known
+		}
+		t[e.Method+" "+e.Path] = row
+	}
+}
+
+// subresourceOf returns the part of a path behind the name of an object.
+func subresourceOf(kind *schema.Kind, path string) string {
+	_, rest, _ := strings.Cut(path, "/"+kind.Plural+"/{name}/")
+	sub, _, _ := strings.Cut(rest, "/")
+	return sub
+}
+
+// registryRights are those of endpoints that are not about one kind.
+var registryRights = func() rights {
+	in := func(verb, resource, subresource, doc string) right {
+		return right{verb: verb, group: wire.RegistryGroup, resource: resource, subresource: subresource, doc: doc}
+	}
+	base := "/apis/" + wire.RegistryVersion
+	return rights{
+		"GET " + base + "/watch":                               {doc: "watch on each of the kinds"},
+		"GET " + base + "/changes":                             {doc: "list on each of the kinds"},
+		"POST " + base + "/transactions":                       {doc: "the right of each operation"},
+		"POST " + base + "/rollbacks":                          {doc: "the right of each change that it makes, and get on the history of what it compares"},
+		"GET " + base + "/references":                          in("get", "references", "", ""),
+		"GET " + inspect.ProxiesPath:                           in("list", "proxies", "", ""),
+		"GET " + base + "/standings":                           in("get", "standings", "", ""),
+		"GET " + inspect.ProxiesPath + "/{node}":               in("get", "proxies", "", ""),
+		"GET " + inspect.ProxiesPath + "/{node}/config/{type}": in("get", "proxies", "config", ""),
+		"GET " + inspect.ProxiesPath + "/{node}/route":         in("get", "proxies", "route", ""),
+		"POST " + base + "/preview":                            in("create", "previews", "", ""),
+		"POST " + accessReviewsPath:                            {verb: "create", group: reviewsGroup, resource: "selfsubjectaccessreviews"},
+		"POST " + subjectReviewsPath:                           {verb: "create", group: reviewsGroup, resource: "subjectaccessreviews"},
+		"POST " + whoPath:                                      {verb: "create", group: whoGroup, resource: "selfsubjectreviews"},
+		"POST " + rulesReviewsPath:                             {verb: "create", group: reviewsGroup, resource: "selfsubjectrulesreviews"},
+	}
+}()
+
+// attributes returns what a request asks for.
+func (row right) attributes(r *http.Request) authz.Attributes {
+	a := authz.Attributes{
+		Verb: row.verb, Group: row.group, Resource: row.resource, Subresource: row.subresource,
+		Namespace: wire.PathParam(r, "namespace"), Name: wire.PathParam(r, "name"),
+	}
+	if row.resource == "" {
+		a.Path, a.Namespace = r.URL.Path, ""
+	}
+	if a.Verb == "" {
+		a.Verb = verbOf(r, row, a.Name != "" || row.resource == "namespaces")
+	}
+	if row.resource == "proxies" {
+		a.Name = wire.PathParam(r, "node")
+	}
+	return a
+}
+
+// verbOf returns the verb of a method on one object or on a collection.
+func verbOf(r *http.Request, row right, one bool) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		switch {
+		case row.resource == "" || one:
+			return "get"
+		case isWatch(r):
+			return "watch"
+		}
+		return "list"
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodPatch:
+		return "patch"
+	case http.MethodDelete:
+		if one {
+			return "delete"
+		}
+		return "deletecollection"
+	}
+	return strings.ToLower(r.Method)
+}
+
+// isWatch reports whether a request of a collection is a watch. A value that cannot be read
+// is refused later.
+func isWatch(r *http.Request) bool {
+	watch, err := wire.BoolParam(wire.Query(r), "watch")
+	return err == nil && watch
+}
+
+// routeRight returns the right of the route of a request.
+func (s *Server) routeRight(r *http.Request) (right, bool) {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	pattern := chi.RouteContext(r.Context()).RoutePattern()
+	if row, ok := s.rights[method+" "+pattern]; ok {
+		return row, true
+	}
+	row, ok := s.rights["* "+pattern]
+	return row, ok
+}
+
+// authorize refuses requests that the identity of their sender has no right to.
+func (s *Server) authorize(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		row, ok := s.routeRight(r)
+		if !ok {
+			s.fail(w, r, forbidden("there is no right to %s %s", r.Method, r.URL.Path))
+			return
+		}
+		if row.resource == "" && row.doc != "" || row.resource == "problems" {
+			next.ServeHTTP(w, r) // The handler checks.
+			return
+		}
+		asked := row.attributes(r)
+		if err := s.guard.Check(r.Context(), asked); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		if asked.Verb != "watch" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ctx, stop := s.whileAllowed(r, func(ctx context.Context) bool { return s.guard.Allows(ctx, asked) })
+		defer stop()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// recheck is how often the right to a running watch is checked again.
+const recheck = 2 * time.Second
+
+// whileAllowed returns a context that ends when the sender of a request no longer proves an
+// identity, or is no longer allowed something.
+func (s *Server) whileAllowed(r *http.Request, allowed func(context.Context) bool) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(r.Context())
+	if s.opts.Authn == nil {
+		return ctx, stop // Everybody may do everything.
+	}
+	var look *time.Timer
+	look = time.AfterFunc(recheck, func() {
+		_, err := s.opts.Authn.Authenticate(r)
+		if err != nil || !allowed(ctx) {
+			stop()
+			return
+		}
+		if ctx.Err() == nil {
+			look.Reset(recheck)
+		}
+	})
+	return ctx, func() { look.Stop(); stop() }
+}

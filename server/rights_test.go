@@ -1,0 +1,539 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/security/authn"
+	"github.com/pilot-api/pilot-api/security/authz"
+	"github.com/pilot-api/pilot-api/security/identity"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/server/gate"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/cache"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// The users of a server with roles, as headers. root is one of identity.Masters. ed has the
+// role edit in the namespace shop, adam has admin there, vic may view everything, and nil has
+// no role.
+const (
+	root = "Authorization: Bearer token-of-the-user-root"
+	ed   = "Authorization: Bearer token-of-the-user-ed"
+	adam = "Authorization: Bearer token-of-the-user-adam"
+	vic  = "Authorization: Bearer token-of-the-user-vic"
+	nil_ = "Authorization: Bearer token-of-the-user-nil"
+)
+
+// governed is a server whose users have roles.
+func governed(t *testing.T, more ...func(*server.Options)) *world {
+	t.Helper()
+	var lines strings.Builder
+	for _, name := range []string{"ed", "adam", "vic", "nil"} {
+		fmt.Fprintf(&lines, "token-of-the-user-%s,%s,1\n", name, name)
+	}
+	fmt.Fprintf(&lines, "token-of-the-user-root,root,1,%s\n", identity.Masters)
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := authn.NewTokenFile(file, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem := memory.New()
+	objects := store.Strict(mem)
+	view := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
+	roles, hosts := &authz.Roles{}, &gate.Hosts{}
+	put := func(o *schema.Object) { roles.Put(o); hosts.Put(o) }
+	view.Handle(nil, cache.Handler{Add: put, Update: func(_, o *schema.Object) { put(o) }, Delete: func(o *schema.Object) { roles.Delete(o.Key()); hosts.Delete(o.Key()) }})
+	for _, o := range authz.BuiltIns() {
+		if _, err := objects.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	proxies := discovery.New(discovery.Options{Source: view})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = view.Run(ctx) })
+	running.Go(func() { _ = proxies.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	w := start(t, append([]func(*server.Options){func(o *server.Options) {
+		o.Store, o.Reads, o.Discovery = objects, view, proxies
+		o.Authn = authn.New(authn.Options{Tokens: []authn.TokenVerifier{tokens}})
+		o.Roles, o.Hosts, o.Domain = roles, hosts, "cluster.local"
+	}}, more...)...)
+	w.store, w.discovery = mem, proxies
+	for _, b := range []string{
+		bindingOf("RoleBinding", "shop", "eds", "ClusterRole", "edit", "ed"),
+		bindingOf("RoleBinding", "shop", "adams", "ClusterRole", "admin", "adam"),
+		bindingOf("ClusterRoleBinding", "", "vics", "ClusterRole", "view", "vic"),
+	} {
+		w.made(root, b)
+	}
+	w.eventually(vic, 200, "/apis/config.istio.io/v1alpha2/routerules")
+	w.eventually(ed, 200, rulesIn("shop"))
+	w.eventually(adam, 200, rulesIn("shop"))
+	return w
+}
+
+func rulesIn(namespace string) string {
+	return "/apis/config.istio.io/v1alpha2/namespaces/" + namespace + "/routerules"
+}
+
+func ruleOf(namespace, name string, more ...string) string {
+	return fmt.Sprintf(`{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{"name":%q,"namespace":%q%s},
+		"spec":{"destination":{"name":"reviews"},"route":[{"labels":{"version":"v1"}}]}}`, name, namespace, strings.Join(more, ""))
+}
+
+func bindingOf(kind, namespace, name, roleKind, role, user string) string {
+	in := ""
+	if namespace != "" {
+		in = fmt.Sprintf(`,"namespace":%q`, namespace)
+	}
+	return fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":%q,"metadata":{"name":%q%s},
+		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":%q,"name":%q},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":%q}]}`, kind, name, in, roleKind, role, user)
+}
+
+func roleOf(kind, namespace, name, rules string, more ...string) string {
+	in := ""
+	if namespace != "" {
+		in = fmt.Sprintf(`,"namespace":%q`, namespace)
+	}
+	return fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":%q,"metadata":{"name":%q%s%s},"rules":[%s]}`, kind, name, in, strings.Join(more, ""), rules)
+}
+
+// pathOf returns the URL of the collection of a kind.
+func pathOf(kind, namespace string) string {
+	k, _ := schema.KindByName(kind)
+	path := k.Root(k.Version)
+	if namespace != "" {
+		path += "/namespaces/" + namespace
+	}
+	return path + "/" + k.Plural
+}
+
+// post sends an object to the URL of its collection.
+func (w *world) post(who, text, query string) answer {
+	w.Helper()
+	var o object
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		w.Fatal(err)
+	}
+	return w.do("POST", pathOf(o.Kind, o.Metadata.Namespace)+query, text, who, asJSON)
+}
+
+func (w *world) made(who, text string) {
+	w.Helper()
+	if a := w.post(who, text, ""); a.StatusCode != http.StatusCreated {
+		w.Fatalf("%d %s", a.StatusCode, a.text)
+	}
+}
+
+// eventually waits until a GET has a code, because roles take effect a moment after they are
+// written.
+func (w *world) eventually(who string, code int, path string) {
+	w.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		a := w.do("GET", path, "", who)
+		if a.StatusCode == code {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.Fatalf("%s: %d, want %d: %s", path, a.StatusCode, code, a.text)
+		}
+	}
+}
+
+// parameter matches a parameter of a route.
+var parameter = regexp.MustCompile(`\{[^}]*\}`)
+
+// TestEveryRouteNeedsARight walks the routes of the server. Each of them is refused without a
+// proof and without a role, and none lacks a right. Health, and the polls of Envoys, are for
+// everybody.
+func TestEveryRouteNeedsARight(t *testing.T) {
+	w := governed(t)
+	open := regexp.MustCompile(`^/(healthz|livez|readyz|v1/|v3/|cache_stats)`)
+	forAll := regexp.MustCompile(`^/(apis?|openapi|version)?(/[^/]*)?(/[^/]*)?$|^/apis/auth|^/openapi/`)
+	// Their handlers check what the body or the query asks for.
+	inHandler := regexp.MustCompile(`^/debug/problems$|^/apis/registry.istio.io/v1/(transactions|rollbacks|changes|watch)$`)
+	routes := 0
+	handler := server.New(server.Options{Store: store.Strict(w.store), Reads: w.store, Discovery: w.discovery}).Handler().(chi.Routes)
+	err := chi.Walk(handler, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		path := parameter.ReplaceAllString(strings.TrimSuffix(route, "/*"), "x")
+		if open.MatchString(path) {
+			return nil
+		}
+		routes++
+		if a := w.do(method, path, ""); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s %s without a proof: %d %s", method, route, a.StatusCode, a.text)
+		}
+		a := w.do(method, path, "", nil_)
+		if a.StatusCode != http.StatusForbidden && !forAll.MatchString(path) && !inHandler.MatchString(path) {
+			t.Errorf("%s %s without a role: %d %s", method, route, a.StatusCode, a.text)
+		}
+		if strings.Contains(a.text, "there is no right to") {
+			t.Errorf("%s %s has no right", method, route)
+		}
+		return nil
+	})
+	if err != nil || routes < 100 {
+		t.Errorf("%d routes, %v", routes, err)
+	}
+}
+
+// TestForeignNamespaceIsClosed lets an editor of the namespace shop try everything on the
+// namespace bank. Nothing is answered, nothing is changed, and no answer depends on what
+// exists there.
+func TestForeignNamespaceIsClosed(t *testing.T) {
+	w := governed(t)
+	w.made(root, ruleOf("bank", "vault-7", `,"labels":{"secret":"vault-8"}`))
+	w.made(root, ruleOf("shop", "own"))
+	before := w.want(200, "GET", rulesIn("bank")+"/vault-7", "", root).text
+	revision := w.want(200, "GET", rulesIn("bank"), "", root).object(t).Metadata.ResourceVersion
+	all := "/apis/config.istio.io/v1alpha2/routerules"
+	op := func(verb, more string) string {
+		return transaction(fmt.Sprintf(`{"verb":%q,"target":{"kind":"RouteRule","namespace":"bank","name":"NAME"}%s}`, verb, more))
+	}
+	const patch = `,"patchType":"application/merge-patch+json","patch":{"spec":{"precedence":7}}`
+	for _, tc := range []struct{ method, path, body, headers string }{
+		{"GET", rulesIn("bank"), "", ""},
+		{"GET", all, "", ""},
+		{"GET", all + "?fieldSelector=metadata.namespace%3Dshop", "", ""},
+		{"GET", rulesIn("bank") + "?labelSelector=secret", "", ""},
+		{"GET", rulesIn("bank") + "?limit=1", "", ""},
+		{"GET", rulesIn("bank") + "?resourceVersion=0", "", ""},
+		{"GET", rulesIn("bank"), "", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io"},
+		{"GET", rulesIn("bank"), "", "Accept: application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"},
+		{"GET", rulesIn("bank"), "", "Accept: application/yaml"},
+		{"HEAD", rulesIn("bank"), "", ""},
+		{"GET", rulesIn("bank") + "?watch=true&timeoutSeconds=1", "", ""},
+		{"GET", rulesIn("bank") + "?watch=1&timeoutSeconds=1", "", ""},
+		{"GET", all + "?watch=true&timeoutSeconds=1", "", "Accept: text/event-stream"},
+		{"GET", "/apis/registry.istio.io/v1/watch?namespace=bank&timeoutSeconds=1", "", ""},
+		{"GET", "/apis/registry.istio.io/v1/watch?kinds=RouteRule&timeoutSeconds=1", "", "Accept: text/event-stream"},
+		{"GET", changes + "?since=1&namespace=bank", "", ""},
+		{"GET", changes + "?since=1&kind=RouteRule&namespace=bank&name=NAME", "", ""},
+		{"GET", changes + "?since=1", "", ""},
+		{"GET", rulesIn("bank") + "/NAME", "", ""},
+		{"GET", rulesIn("bank") + "/NAME/status", "", ""},
+		{"GET", rulesIn("bank") + "/NAME/history", "", ""},
+		{"GET", rulesIn("bank") + "/NAME/history/" + revision, "", ""},
+		{"GET", rulesIn("bank") + "/NAME?watch=true", "", ""},
+		{"POST", rulesIn("bank"), ruleOf("bank", "NAME"), asJSON},
+		{"POST", rulesIn("bank") + "?dryRun=All", ruleOf("bank", "NAME"), asJSON},
+		{"PUT", rulesIn("bank") + "/NAME", ruleOf("bank", "NAME"), asJSON},
+		{"PUT", rulesIn("bank") + "/NAME?dryRun=All", ruleOf("bank", "NAME"), asJSON},
+		{"PATCH", rulesIn("bank") + "/NAME", `{"spec":{"precedence":7}}`, "Content-Type: application/merge-patch+json"},
+		{"PATCH", rulesIn("bank") + "/NAME", `[{"op":"test","path":"/spec/precedence","value":7}]`, "Content-Type: application/json-patch+json"},
+		{"PATCH", rulesIn("bank") + "/NAME?fieldManager=me", ruleOf("bank", "NAME"), "Content-Type: application/apply-patch+yaml"},
+		{"DELETE", rulesIn("bank") + "/NAME", "", ""},
+		{"DELETE", rulesIn("bank") + "/NAME", `{"preconditions":{"resourceVersion":"1"}}`, asJSON},
+		{"DELETE", rulesIn("bank"), "", ""},
+		{"DELETE", rulesIn("bank") + "?labelSelector=secret&dryRun=All", "", ""},
+		{"POST", transactions, op("delete", ""), asJSON},
+		{"POST", transactions, op("patch", patch), asJSON},
+		{"POST", transactions + "?dryRun=All", op("patch", patch), asJSON},
+		{"POST", transactions, transaction(`{"verb":"create","object":` + ruleOf("bank", "NAME") + `}`), asJSON},
+		{"POST", transactions, transaction(`{"verb":"update","object":` + ruleOf("bank", "NAME") + `}`), asJSON},
+		{"POST", transactions, transaction(`{"verb":"apply","object":` + ruleOf("bank", "NAME") + `}`), asJSON},
+		{"POST", transactions, transaction(`{"verb":"apply","fieldManager":"me","object":` + ruleOf("bank", "NAME") + `}`), asJSON},
+		{"POST", transactions, transaction(`{"verb":"update","object":`+ruleOf("shop", "own")+`}`, `{"verb":"delete","target":{"kind":"RouteRule","namespace":"bank","name":"NAME"}}`), asJSON},
+		{"POST", rollbacks, `{"spec":{"revision":"1","namespace":"bank"}}`, asJSON},
+		{"POST", rollbacks, `{"spec":{"revision":"1","namespace":"bank","kind":"RouteRule","name":"NAME"}}`, asJSON},
+		{"POST", rollbacks + "?dryRun=All", `{"spec":{"revision":"1","namespace":"bank","kind":"RouteRule","steps":true}}`, asJSON},
+		{"GET", "/apis/registry.istio.io/v1/references?object=RouteRule/bank/NAME", "", ""},
+		{"GET", "/apis/registry.istio.io/v1/proxies", "", ""},
+		{"GET", "/apis/registry.istio.io/v1/proxies/sidecar~10.0.0.1~a.bank~bank.svc.cluster.local/config/all", "", ""},
+		{"GET", "/apis/registry.istio.io/v1/proxies/sidecar~10.0.0.1~a.bank~bank.svc.cluster.local/route", "", ""},
+		{"GET", "/apis/registry.istio.io/v1/standings?local=true", "", ""},
+		{"POST", "/apis/registry.istio.io/v1/preview", ruleOf("bank", "NAME"), asJSON},
+		{"GET", "/metrics", "", ""},
+	} {
+		var texts [2]string
+		for i, name := range []string{"vault-7", "no-such-rule"} {
+			a := w.do(tc.method, strings.ReplaceAll(tc.path, "NAME", name), strings.ReplaceAll(tc.body, "NAME", name), slices.DeleteFunc([]string{ed, tc.headers}, func(h string) bool { return h == "" })...)
+			texts[i] = strings.ReplaceAll(a.text, name, "NAME")
+			if a.StatusCode != http.StatusForbidden || strings.Contains(texts[i], "vault") {
+				t.Errorf("%s %s: %d %s", tc.method, tc.path, a.StatusCode, a.text)
+			}
+		}
+		if texts[0] != texts[1] {
+			t.Errorf("%s %s shows what exists:\n%s\n%s", tc.method, tc.path, texts[0], texts[1])
+		}
+	}
+	if a := w.want(200, "GET", "/debug/problems", "", ed); strings.Contains(a.text, "vault") || strings.Contains(a.text, "bank") {
+		t.Errorf("problems: %s", a.text)
+	}
+	if after := w.want(200, "GET", rulesIn("bank")+"/vault-7", "", root).text; withoutStatus(after) != withoutStatus(before) {
+		t.Errorf("changed from %s\nto %s", before, after)
+	}
+	for _, text := range []string{ruleOf("shop", "more")} {
+		w.made(ed, text)
+	}
+	w.want(200, "GET", rulesIn("shop"), "", ed)
+	w.want(403, "GET", pathOf("Role", "shop"), "", ed)
+	w.want(200, "GET", pathOf("Role", "shop"), "", adam)
+}
+
+// withoutStatus returns an object without its status.
+func withoutStatus(text string) string {
+	before, _, _ := strings.Cut(text, `,"status":`)
+	return before
+}
+
+const (
+	deleteSecrets = `{"apiGroups":["registry.istio.io"],"resources":["secrets"],"verbs":["delete"]}`
+	readStandings = `{"apiGroups":["registry.istio.io"],"resources":["standings"],"verbs":["get"]}`
+	everything    = `{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}`
+)
+
+// TestNobodyGivesMoreThanTheyHave tries each way by which an admin of a namespace could give
+// rights that they lack. All are refused, and change nothing.
+func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
+	w := governed(t)
+	// What adam may give.
+	w.made(adam, roleOf("Role", "shop", "cleaner", deleteSecrets))
+	w.made(adam, bindingOf("RoleBinding", "shop", "cleaners", "Role", "cleaner", "nil"))
+	w.made(adam, bindingOf("RoleBinding", "shop", "editors", "ClusterRole", "edit", "nil"))
+	// What was more once, and is in the history of a role.
+	w.made(root, roleOf("Role", "shop", "old", everything))
+	old := w.want(200, "GET", pathOf("Role", "shop")+"/old", "", root).object(t).Metadata.ResourceVersion
+	w.want(200, "PUT", pathOf("Role", "shop")+"/old", roleOf("Role", "shop", "old", deleteSecrets), root, asJSON)
+	w.made(root, roleOf("ClusterRole", "", "all", everything))
+	revision := func() string {
+		return w.want(200, "GET", "/apis/rbac.authorization.k8s.io/v1/roles", "", root).object(t).Metadata.ResourceVersion
+	}
+	begin := revision()
+	role, merge := pathOf("Role", "shop")+"/cleaner", "Content-Type: application/merge-patch+json"
+	more := roleOf("Role", "shop", "cleaner", readStandings)
+	mine := bindingOf("RoleBinding", "shop", "mine", "Role", "cleaner", "adam")
+	in := func(verb, object string) string { return fmt.Sprintf(`{"verb":%q,"object":%s}`, verb, object) }
+	for name, a := range map[string]answer{
+		"a role":                    w.post(adam, roleOf("Role", "shop", "big", everything), ""),
+		"a role, tried":             w.post(adam, roleOf("Role", "shop", "big", everything), "?dryRun=All"),
+		"one right more":            w.do("PUT", role, more, adam, asJSON),
+		"a patch":                   w.do("PATCH", role, `{"rules":[`+readStandings+`]}`, adam, merge),
+		"a JSON patch":              w.do("PATCH", role, `[{"op":"add","path":"/rules/-","value":`+readStandings+`}]`, adam, "Content-Type: application/json-patch+json"),
+		"server-side apply":         w.do("PATCH", role+"?fieldManager=me&force=true", more, adam, "Content-Type: application/apply-patch+yaml"),
+		"a new role, applied":       w.do("PATCH", pathOf("Role", "shop")+"/big?fieldManager=me", roleOf("Role", "shop", "big", everything), adam, "Content-Type: application/apply-patch+yaml"),
+		"a binding of all":          w.post(adam, bindingOf("RoleBinding", "shop", "mine", "ClusterRole", "all", "adam"), ""),
+		"a binding of nothing":      w.post(adam, bindingOf("RoleBinding", "shop", "mine", "ClusterRole", "comes-later", "adam"), ""),
+		"a binding everywhere":      w.post(adam, bindingOf("ClusterRoleBinding", "", "mine", "ClusterRole", "edit", "adam"), ""),
+		"a cluster role":            w.post(adam, roleOf("ClusterRole", "", "small", deleteSecrets), ""),
+		"another role of a binding": w.do("PATCH", pathOf("RoleBinding", "shop")+"/cleaners", `{"roleRef":{"kind":"ClusterRole","name":"all"}}`, adam, merge),
+		"raise and bind":            w.do("POST", transactions, transaction(in("update", roleOf("Role", "shop", "cleaner", everything)), in("create", mine)), adam, asJSON),
+		"make and bind":             w.do("POST", transactions, transaction(in("create", roleOf("Role", "shop", "big", everything)), in("create", bindingOf("RoleBinding", "shop", "mine", "Role", "big", "adam"))), adam, asJSON),
+		"raise, by a patch": w.do("POST", transactions, transaction(`{"verb":"patch","target":{"kind":"Role","namespace":"shop","name":"cleaner"},
+			"patchType":"application/merge-patch+json","patch":{"rules":[`+everything+`]}}`, in("create", mine)), adam, asJSON),
+		"roll back to more":  w.do("POST", rollbacks, `{"spec":{"revision":"`+old+`","namespace":"shop","kind":"Role","name":"old"}}`, adam, asJSON),
+		"roll back in steps": w.do("POST", rollbacks, `{"spec":{"revision":"`+old+`","namespace":"shop","kind":"Role","name":"old","steps":true}}`, adam, asJSON),
+	} {
+		if a.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
+		}
+	}
+	if now := revision(); now != begin {
+		t.Errorf("something was changed: revision %s, then %s", begin, now)
+	}
+	// The words of Kubernetes.
+	a := w.post(adam, roleOf("Role", "shop", "big", readStandings), "")
+	if st := a.status(t); !strings.Contains(st.Message, `user "adam" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:`) ||
+		!strings.Contains(st.Message, `{APIGroups:["registry.istio.io"], Resources:["standings"], Verbs:["get"]}`) {
+		t.Errorf("%s", a.text)
+	}
+	// With the verbs escalate and bind it is allowed.
+	w.made(root, roleOf("ClusterRole", "", "giver", `{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles","clusterroles"],"verbs":["escalate","bind"]}`))
+	w.made(root, bindingOf("RoleBinding", "shop", "givers", "ClusterRole", "giver", "adam"))
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		if a = w.post(adam, roleOf("Role", "shop", "big", everything), ""); a.StatusCode == http.StatusCreated {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("with escalate: %s", a.text)
+		}
+	}
+	w.made(adam, bindingOf("RoleBinding", "shop", "mine", "ClusterRole", "all", "adam"))
+}
+
+// TestAggregatedRolesGiveNothingNew checks that who writes a ClusterRole whose label another
+// one aggregates needs its rights, and that an aggregationRule takes all rights.
+func TestAggregatedRolesGiveNothingNew(t *testing.T) {
+	w := governed(t)
+	w.made(root, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"sum"},"rules":[],
+		"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"sum"}}]}}`)
+	w.made(root, roleOf("ClusterRole", "", "part", `{"apiGroups":["config.istio.io"],"resources":["routerules"],"verbs":["create"]}`, `,"labels":{"to":"sum"}`))
+	w.made(root, bindingOf("RoleBinding", "bank", "sums", "ClusterRole", "sum", "nil"))
+	w.made(root, roleOf("ClusterRole", "", "writer", `{"apiGroups":["rbac.authorization.k8s.io"],"resources":["clusterroles"],"verbs":["create","update","patch"]}`))
+	w.made(root, bindingOf("ClusterRoleBinding", "", "writers", "ClusterRole", "writer", "vic"))
+	for deadline := time.Now().Add(10 * time.Second); w.post(nil_, ruleOf("bank", "r"), "").StatusCode != http.StatusCreated; {
+		if time.Now().After(deadline) {
+			t.Fatal("an aggregated right has no effect")
+		}
+	}
+	for name, text := range map[string]string{
+		"a part":             roleOf("ClusterRole", "", "more", everything, `,"labels":{"to":"sum"}`),
+		"an aggregationRule": `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"sum-2"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"sum-2"}}]}}`,
+	} {
+		if a := w.post(vic, text, ""); a.StatusCode != http.StatusForbidden || !strings.Contains(a.text, "attempting to grant") {
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
+		}
+	}
+	// A label makes the rights of a role a part of another one.
+	w.made(root, roleOf("ClusterRole", "", "free", everything))
+	if a := w.do("PATCH", pathOf("ClusterRole", "")+"/free", `{"metadata":{"labels":{"to":"sum"}}}`, vic, "Content-Type: application/merge-patch+json"); a.StatusCode != http.StatusForbidden {
+		t.Errorf("a label: %d %s", a.StatusCode, a.text)
+	}
+}
+
+// TestRunningWatchesLoseTheirRight checks that a watch ends soon after the role is gone by
+// which it was allowed.
+func TestRunningWatchesLoseTheirRight(t *testing.T) {
+	outside.Slow(t)
+	w := governed(t)
+	for _, path := range []string{rulesIn("shop") + "?watch=true", "/apis/registry.istio.io/v1/watch?kinds=RouteRule&namespace=shop"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, value, _ := strings.Cut(ed, ": ")
+		req.Header.Set(name, value)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatal(resp, err)
+		}
+		defer resp.Body.Close()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for in := bufio.NewScanner(resp.Body); in.Scan(); {
+			}
+		}()
+		w.want(200, "DELETE", pathOf("RoleBinding", "shop")+"/eds", "", root)
+		select {
+		case <-ended:
+		case <-time.After(15 * time.Second):
+			t.Errorf("%s goes on without a right", path)
+		}
+		w.made(root, bindingOf("RoleBinding", "shop", "eds", "ClusterRole", "edit", "ed"))
+		w.eventually(ed, 200, rulesIn("shop"))
+	}
+}
+
+// TestImpersonation checks that a client acts as somebody else only by right, and is never
+// taken for itself when it lacks that.
+func TestImpersonation(t *testing.T) {
+	w := governed(t)
+	as := func(user string) string { return "Impersonate-User: " + user }
+	w.want(200, "GET", rulesIn("shop"), "", root, as("ed"))
+	w.want(403, "GET", rulesIn("bank"), "", root, as("ed"))
+	w.want(200, "GET", rulesIn("bank"), "", root, as("nobody"), "Impersonate-Group: "+identity.Masters)
+	w.want(403, "GET", rulesIn("shop"), "", ed, as("ed"))
+	w.want(403, "GET", rulesIn("shop"), "", vic, as("root"), "Impersonate-Group: "+identity.Masters)
+	w.want(400, "GET", rulesIn("shop"), "", root, "Impersonate-Group: x")
+	w.want(400, "GET", rulesIn("shop"), "", root, as("a"), as("b"))
+	w.want(403, "GET", rulesIn("shop"), "", root, as("ed"), "Impersonate-Extra-Scopes: x")
+	w.made(root, roleOf("ClusterRole", "", "actor", `{"apiGroups":[""],"resources":["users"],"resourceNames":["ed"],"verbs":["impersonate"]}`))
+	w.made(root, bindingOf("ClusterRoleBinding", "", "actors", "ClusterRole", "actor", "nil"))
+	for deadline := time.Now().Add(10 * time.Second); w.do("GET", rulesIn("shop"), "", nil_, as("ed")).StatusCode != http.StatusOK; {
+		if time.Now().After(deadline) {
+			t.Fatal("the right has no effect")
+		}
+	}
+	w.want(403, "GET", rulesIn("shop"), "", nil_, as("adam"))
+	w.want(403, "GET", rulesIn("shop"), "", nil_, as("ed"), "Impersonate-Group: shop")
+}
+
+// TestRulesForHostsOfOthers checks that a rule for a host of another namespace, and one that
+// names its Gateway, takes a right there.
+func TestRulesForHostsOfOthers(t *testing.T) {
+	w := governed(t)
+	entry := func(namespace, host string) string {
+		return fmt.Sprintf(`{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"e","namespace":%q},
+			"spec":{"hosts":[%q],"ports":[{"number":80,"name":"http","protocol":"HTTP"}],"resolution":"STATIC","endpoints":[{"address":"10.0.0.1"}]}}`, namespace, host)
+	}
+	virtual := func(name, host, gateway string) string {
+		return fmt.Sprintf(`{"apiVersion":"networking.istio.io/v1","kind":"VirtualService","metadata":{"name":%q,"namespace":"shop"},
+			"spec":{"hosts":[%q],"gateways":[%q],"http":[{"route":[{"destination":{"host":"web"}}]}]}}`, name, host, gateway)
+	}
+	w.made(root, entry("bank", "api.bank.example"))
+	w.made(root, strings.Replace(entry("bank", "ledger.bank.svc.cluster.local"), `"e"`, `"ledger"`, 1))
+	w.made(ed, entry("shop", "web.shop.example"))
+	for deadline := time.Now().Add(10 * time.Second); w.post(ed, virtual("probe", "api.bank.example", "mesh"), "?dryRun=All").StatusCode != http.StatusForbidden; {
+		if time.Now().After(deadline) {
+			t.Fatal("a rule for a host of another namespace is stored")
+		}
+	}
+	rule := `{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{"name":"r","namespace":"shop"},"spec":{"destination":{"name":"ledger","namespace":"bank"},"route":[{"weight":100}]}}`
+	for name, text := range map[string]string{
+		"host": virtual("a", "API.bank.example", "mesh"), "wildcard": virtual("a", "*.bank.example", "mesh"), "short": virtual("a", "ledger.bank", "mesh"),
+		"route rule": rule, "gateway": virtual("a", "new.example", "bank/edge"),
+		"policy": `{"apiVersion":"networking.istio.io/v1","kind":"DestinationRule","metadata":{"name":"d","namespace":"shop"},"spec":{"host":"ledger.bank.svc.cluster.local"}}`,
+	} {
+		a := w.post(ed, text, "")
+		if a.StatusCode != http.StatusForbidden || !strings.Contains(a.text, `in the namespace \"bank\"`) {
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
+		}
+	}
+	w.made(ed, virtual("own", "web.shop.example", "mesh"))
+	w.made(ed, virtual("new", "new.example", "edge"))
+	w.made(root, roleOf("Role", "bank", "guests", `{"apiGroups":["networking.istio.io"],"resources":["serviceentries"],"verbs":["route"]},{"apiGroups":["networking.istio.io"],"resources":["gateways"],"resourceNames":["edge"],"verbs":["attach"]}`))
+	w.made(root, bindingOf("RoleBinding", "bank", "guests", "Role", "guests", "ed"))
+	for deadline := time.Now().Add(10 * time.Second); w.post(ed, virtual("a", "api.bank.example", "bank/edge"), "").StatusCode != http.StatusCreated; {
+		if time.Now().After(deadline) {
+			t.Fatal("the verbs have no effect")
+		}
+	}
+	if a := w.post(ed, virtual("b", "api.bank.example", "bank/other"), ""); a.StatusCode != http.StatusForbidden {
+		t.Errorf("another Gateway: %d %s", a.StatusCode, a.text)
+	}
+}
+
+// TestReviewsFollowRoles checks what the reviews of Kubernetes answer about roles.
+func TestReviewsFollowRoles(t *testing.T) {
+	w := governed(t)
+	review := func(who, path, spec string) string {
+		return w.want(201, "POST", "/apis/"+path, `{"spec":`+spec+`}`, who, asJSON).text
+	}
+	const access = "authorization.k8s.io/v1/selfsubjectaccessreviews"
+	in := func(namespace string) string {
+		return `{"resourceAttributes":{"verb":"create","group":"config.istio.io","resource":"routerules","namespace":"` + namespace + `"}}`
+	}
+	if got := review(ed, access, in("shop")); !strings.Contains(got, `"allowed":true,"reason":"RBAC: allowed by RoleBinding \"eds/shop\" of ClusterRole \"edit\" to User \"ed\""`) {
+		t.Error(got)
+	}
+	if got := review(ed, access, in("bank")); !strings.Contains(got, `"allowed":false`) {
+		t.Error(got)
+	}
+	if got := review(ed, access, `{"nonResourceAttributes":{"verb":"get","path":"/metrics"}}`); !strings.Contains(got, `"allowed":false`) {
+		t.Error(got)
+	}
+	if got := review(vic, "authorization.k8s.io/v1/selfsubjectrulesreviews", `{"namespace":"shop"}`); !strings.Contains(got, `{"verbs":["get","list","watch"],"apiGroups":["config.istio.io","networking.istio.io"],"resources":["*"]}`) ||
+		!strings.Contains(got, `"/apis/*"`) {
+		t.Error(got)
+	}
+	if got := w.want(201, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", `{}`, ed, asJSON).text; !strings.Contains(got, `"userInfo":{"username":"ed","uid":"1","groups":["system:authenticated"]}`) {
+		t.Error(got)
+	}
+	w.want(403, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", `{"spec":{"user":"adam"}}`, ed, asJSON)
+	if got := review(root, "authorization.k8s.io/v1/subjectaccessreviews", strings.Replace(in("shop"), "{", `{"user":"adam",`, 1)); !strings.Contains(got, `"allowed":true`) {
+		t.Error(got)
+	}
+}
