@@ -47,7 +47,9 @@ require (
 )
 
 require (
+	github.com/DeRuina/timberjack v1.4.9 // indirect
 	github.com/coreos/go-oidc/v3 v3.21.0 // indirect
+	github.com/klauspost/compress v1.20.1 // indirect
 	k8s.io/component-helpers v0.37.2 // indirect
 )
 

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/security/audit"
 	"github.com/pilot-api/pilot-api/security/authn"
 	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/security/identity"
@@ -23,6 +24,9 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 	if s.opts.Authn == nil {
 		local := identity.Nobody(identity.Masters)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if e := audit.Of(r.Context()); e != nil {
+				e.SetIdentity(local)
+			}
 			next.ServeHTTP(w, r.WithContext(identity.NewContext(r.Context(), local)))
 		})
 	}
@@ -32,9 +36,15 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 			s.failProof(w, r, err)
 			return
 		}
+		if e := audit.Of(r.Context()); e != nil {
+			e.SetIdentity(who)
+		}
 		if who, err = s.impersonated(r, who); err != nil {
 			s.fail(w, r, err)
 			return
+		}
+		if e := audit.Of(r.Context()); e != nil {
+			e.SetIdentity(who)
 		}
 		next.ServeHTTP(w, r.WithContext(identity.NewContext(r.Context(), who)))
 	})

@@ -7,14 +7,15 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/security/audit"
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// acknowledging is a store that reports the revision of each successful write to
-// discovery before it returns.
+// acknowledging is a store that reports each successful write, before it returns: its
+// revision to discovery, and the objects to the event of the request.
 type acknowledging struct {
 	store.Interface
-	to *discovery.Publisher
+	to *discovery.Publisher // nil without proxies
 }
 
 // HistoryAtHand implements store.HistorianAtHand.
@@ -23,19 +24,27 @@ func (a acknowledging) HistoryAtHand(ctx context.Context, key schema.Key) ([]sto
 }
 
 func (a acknowledging) Create(ctx context.Context, o *schema.Object) (*schema.Object, error) {
-	return a.done(a.Interface.Create(ctx, o))
+	done, err := a.Interface.Create(ctx, o)
+	return a.done(ctx, nil, done, err)
 }
 
 func (a acknowledging) Update(ctx context.Context, o *schema.Object) (*schema.Object, error) {
-	return a.done(a.Interface.Update(ctx, o))
+	done, err := a.Interface.Update(ctx, o)
+	return a.done(ctx, nil, done, err)
 }
 
 func (a acknowledging) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
-	return a.done(a.Interface.UpdateFunc(ctx, key, change))
+	var before *schema.Object
+	done, err := a.Interface.UpdateFunc(ctx, key, func(stored *schema.Object) (*schema.Object, error) {
+		before = stored
+		return change(stored)
+	})
+	return a.done(ctx, before, done, err)
 }
 
 func (a acknowledging) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
-	return a.done(a.Interface.Delete(ctx, key, pre))
+	done, err := a.Interface.Delete(ctx, key, pre)
+	return a.done(ctx, nil, done, err)
 }
 
 func (a acknowledging) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
@@ -46,16 +55,37 @@ func (a acknowledging) Txn(ctx context.Context, ops []store.Op) ([]*schema.Objec
 	newest := int64(0)
 	for _, o := range done {
 		newest = max(newest, o.Revision())
+		noteChange(ctx, nil, o)
 	}
-	a.to.Acknowledged(newest)
+	a.acknowledged(newest)
 	return done, nil
 }
 
-func (a acknowledging) done(o *schema.Object, err error) (*schema.Object, error) {
+func (a acknowledging) done(ctx context.Context, before, o *schema.Object, err error) (*schema.Object, error) {
 	if err == nil {
-		a.to.Acknowledged(o.Revision())
+		noteChange(ctx, before, o)
+		a.acknowledged(o.Revision())
 	}
 	return o, err
+}
+
+func (a acknowledging) acknowledged(revision int64) {
+	if a.to != nil {
+		a.to.Acknowledged(revision)
+	}
+}
+
+// noteChange adds a written object to the event of the request. before may be nil.
+func noteChange(ctx context.Context, before, after *schema.Object) {
+	e := audit.Of(ctx)
+	if e == nil {
+		return
+	}
+	change := audit.Change{Object: after.Key().String(), After: after.Meta.ResourceVersion}
+	if before != nil {
+		change.Before = before.Meta.ResourceVersion
+	}
+	e.AddChange(change)
 }
 
 // checkedBy returns the check of writes by discovery.

@@ -42,6 +42,7 @@ func (s *Server) reviewEndpoints() []openapi.Endpoint {
 		post(accessReviewsPath, s.accessReview, authorization.SelfSubjectAccessReview{}, "Reports whether the caller may do something."),
 		post(rulesReviewsPath, s.rulesReview, authorization.SelfSubjectRulesReview{}, "Lists what the caller may do."),
 		post(subjectReviewsPath, s.subjectReview, authorization.SubjectAccessReview{}, "Reports whether somebody may do something."),
+		post(tokenPath, s.token, authentication.TokenRequest{}, "Gives a token of a ServiceAccount."),
 		post(whoPath, s.whoReview, authentication.SelfSubjectReview{}, "Reports who the caller is."),
 	}
 }

@@ -46,6 +46,9 @@ var coreList = sync.OnceValue(func() metav1.APIResourceList {
 			list.APIResources = append(list.APIResources, resourcesOf(kind)...)
 		}
 	}
+	list.APIResources = append(list.APIResources, metav1.APIResource{
+		Name: "serviceaccounts/token", Group: whoGroup, Version: "v1", Kind: "TokenRequest", Namespaced: true, Verbs: metav1.Verbs{"create"},
+	})
 	return list
 })
 

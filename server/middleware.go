@@ -212,6 +212,14 @@ func (s *Server) warnOfOutage(w http.ResponseWriter, r *http.Request) {
 
 // answered reports whether the head of the answer was sent.
 func answered(w http.ResponseWriter) bool {
-	ww, ok := w.(middleware.WrapResponseWriter)
-	return ok && ww.Status() != 0
+	for {
+		if ww, ok := w.(middleware.WrapResponseWriter); ok {
+			return ww.Status() != 0
+		}
+		inner, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = inner.Unwrap()
+	}
 }

@@ -57,8 +57,10 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 	switch asked {
 	case wire.RegistryVersion:
 		doc.Add(s.registryEndpoints())
-	case reviewsVersion, whoVersion:
-		doc.Add(slices.DeleteFunc(s.reviewEndpoints(), func(e openapi.Endpoint) bool { return !strings.HasPrefix(e.Path, "/apis/"+asked+"/") }))
+	case reviewsVersion, whoVersion, coreVersion:
+		doc.Add(slices.DeleteFunc(s.reviewEndpoints(), func(e openapi.Endpoint) bool {
+			return !strings.HasPrefix(e.Path, "/apis/"+asked+"/") && !strings.HasPrefix(e.Path, "/api/"+asked+"/")
+		}))
 	}
 	for _, kind := range schema.Kinds() {
 		for _, version := range kind.Versions() {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/security/audit"
 	"github.com/pilot-api/pilot-api/security/authn"
 	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/server/admission"
@@ -43,6 +44,10 @@ type Options struct {
 	Roles  *authz.Roles
 	Hosts  *gate.Hosts
 	Domain string
+	// Audit writes down what requests do; nil writes nothing down.
+	Audit *audit.Log
+	// Tokens issues tokens of ServiceAccounts; nil means that it issues none.
+	Tokens *authn.AccountTokens
 	// Peers are the other replicas; nil if there are none.
 	Peers replica.Peers
 	// Ready are the checks of /readyz, run in this order.

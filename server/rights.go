@@ -10,7 +10,9 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/security/audit"
 	"github.com/pilot-api/pilot-api/security/authz"
+	"github.com/pilot-api/pilot-api/security/identity"
 	"github.com/pilot-api/pilot-api/server/inspect"
 	"github.com/pilot-api/pilot-api/server/openapi"
 	"github.com/pilot-api/pilot-api/server/wire"
@@ -93,6 +95,7 @@ var registryRights = func() rights {
 		"POST " + base + "/preview":                            in("create", "previews", "", ""),
 		"POST " + accessReviewsPath:                            {verb: "create", group: reviewsGroup, resource: "selfsubjectaccessreviews"},
 		"POST " + subjectReviewsPath:                           {verb: "create", group: reviewsGroup, resource: "subjectaccessreviews"},
+		"POST " + tokenPath:                                    {verb: "create", resource: "serviceaccounts", subresource: "token"},
 		"POST " + whoPath:                                      {verb: "create", group: whoGroup, resource: "selfsubjectreviews"},
 		"POST " + rulesReviewsPath:                             {verb: "create", group: reviewsGroup, resource: "selfsubjectrulesreviews"},
 	}
@@ -171,16 +174,16 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 			s.fail(w, r, forbidden("there is no right to %s %s", r.Method, r.URL.Path))
 			return
 		}
-		if row.resource == "" && row.doc != "" || row.resource == "problems" {
-			next.ServeHTTP(w, r) // The handler checks.
-			return
-		}
 		asked := row.attributes(r)
-		if err := s.guard.Check(r.Context(), asked); err != nil {
+		err := s.allow(r, row, asked)
+		if err == nil {
+			err = s.received(r)
+		}
+		if err != nil {
 			s.fail(w, r, err)
 			return
 		}
-		if asked.Verb != "watch" {
+		if asked.Verb != "watch" || row.resource == "" {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -188,6 +191,22 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 		defer stop()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+// allow returns an error unless the sender of a request has the right of its route.
+func (s *Server) allow(r *http.Request, row right, asked authz.Attributes) error {
+	if row.resource == "" && row.doc != "" || row.resource == "problems" {
+		return nil // The handler checks.
+	}
+	who := identity.Of(r.Context())
+	d := s.guard.Authorize(r.Context(), who, asked)
+	if e := audit.Of(r.Context()); e != nil {
+		e.Decide(d.Allowed, d.Reason)
+	}
+	if !d.Allowed {
+		return authz.Forbidden(who, asked, d.Reason)
+	}
+	return nil
 }
 
 // recheck is how often the right to a running watch is checked again.

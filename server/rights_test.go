@@ -3,10 +3,13 @@ package server_test
 import (
 	"bufio"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +20,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
@@ -75,9 +79,15 @@ func governed(t *testing.T, more ...func(*server.Options)) *world {
 	running.Go(func() { _ = view.Run(ctx) })
 	running.Go(func() { _ = proxies.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
+	accounts := &authn.Accounts{}
+	issued := authn.NewAccountTokens(accounts)
+	issued.SetKeys([]ed25519.PrivateKey{ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))})
+	kind, _ := schema.KindByName(schema.KindServiceAccount)
+	known := func(o *schema.Object) { accounts.Put(o.Meta.Namespace, o.Meta.Name, string(o.Meta.UID)) }
+	view.Handle(kind, cache.Handler{Add: known, Update: func(_, o *schema.Object) { known(o) }, Delete: func(o *schema.Object) { accounts.Delete(o.Meta.Namespace, o.Meta.Name) }})
 	w := start(t, append([]func(*server.Options){func(o *server.Options) {
-		o.Store, o.Reads, o.Discovery = objects, view, proxies
-		o.Authn = authn.New(authn.Options{Tokens: []authn.TokenVerifier{tokens}})
+		o.Store, o.Reads, o.Discovery, o.Tokens = objects, view, proxies, issued
+		o.Authn = authn.New(authn.Options{Tokens: []authn.TokenVerifier{tokens, issued.For(authn.AudienceAPI)}})
 		o.Roles, o.Hosts, o.Domain = roles, hosts, "cluster.local"
 	}}, more...)...)
 	w.store, w.discovery = mem, proxies
@@ -536,4 +546,24 @@ func TestReviewsFollowRoles(t *testing.T) {
 	if got := review(root, "authorization.k8s.io/v1/subjectaccessreviews", strings.Replace(in("shop"), "{", `{"user":"adam",`, 1)); !strings.Contains(got, `"allowed":true`) {
 		t.Error(got)
 	}
+}
+
+// TestKubectlHasRoles uses the server with an unmodified kubectl and tokens, which it sends
+// over TLS only.
+func TestKubectlHasRoles(t *testing.T) {
+	outside.Slow(t)
+	withTool(t, "kubectl")
+	runScriptsAt(t, "testdata/script/access", func(env *testscript.Env) string {
+		ts := httptest.NewTLSServer(governed(t).handler)
+		env.Defer(ts.Close)
+		ca := filepath.Join(env.WorkDir, "ca.pem")
+		if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ts.Certificate().Raw}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		env.Setenv("CA", ca)
+		for name, header := range map[string]string{"ROOT": root, "ED": ed} {
+			env.Setenv(name, strings.TrimPrefix(header, "Authorization: Bearer "))
+		}
+		return ts.URL
+	})
 }

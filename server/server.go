@@ -21,6 +21,7 @@
 //	server.go, options.go         the routes, and what handlers share
 //	listeners.go                  the listeners, and what each of them serves
 //	access.go, rights.go          who sends a request, and the right that each route needs
+//	audit.go, tokens.go           what requests did; tokens of ServiceAccounts
 //	endpoints.go                  endpoints of all handlers, mounted with their time limits
 //	middleware.go, errors.go      what all requests pass, failures
 //	crossorigin.go                protection from web pages in a browser
@@ -99,11 +100,11 @@ func New(opts Options) *Server {
 
 // compose makes the handlers from what they share.
 func (s *Server) compose() {
-	opts, writes := s.opts, s.opts.Store
+	opts, writes := s.opts, acknowledging{s.opts.Store, s.opts.Discovery}
 	shown, reads := &view.Statuses{}, answer.NewLargeReads(opts.LongReads)
 	var check func(context.Context, []schema.Change, bool) diag.List
 	if opts.Discovery != nil {
-		writes, check = acknowledging{opts.Store, opts.Discovery}, checkedBy(opts.Discovery)
+		check = checkedBy(opts.Discovery)
 		board, reporter := status.New(status.Options{
 			Statuses: opts.Discovery.ObjectStatuses, Peers: opts.Peers, ReportPath: inspect.StandingsPath,
 			ProxyReturn: opts.ProxyReturn, Log: opts.Log,
@@ -163,7 +164,7 @@ func (s *Server) mountHealth(r chi.Router) {
 // mountAPI adds the routes for people and their programs: everything except the
 // polls of Envoys.
 func (s *Server) mountAPI(r chi.Router) {
-	r.Use(s.refuseOtherNames, s.authenticate, s.checkURL, s.authorize)
+	r.Use(s.refuseOtherNames, s.audited, s.authenticate, s.checkURL, s.authorize)
 	r.Get("/", s.index)
 	r.Get("/version", s.handle(s.version))
 	r.Method(http.MethodGet, "/metrics", s.metrics.handler(s.opts.Registry))

@@ -28,6 +28,7 @@ type world struct {
 	discovery *discovery.Publisher // nil without proxies
 	url       string
 	client    *http.Client // nil for the default one
+	handler   http.Handler // that url serves
 }
 
 func start(t *testing.T, change ...func(*server.Options)) *world {
@@ -51,9 +52,10 @@ func startBehind(t *testing.T, judge func(*testing.T, http.Handler) http.Handler
 	for _, c := range change {
 		c(&opts)
 	}
-	ts := httptest.NewServer(judge(t, server.New(opts).Handler()))
+	handler := judge(t, server.New(opts).Handler())
+	ts := httptest.NewServer(handler)
 	t.Cleanup(ts.Close)
-	return &world{T: t, store: mem, url: ts.URL}
+	return &world{T: t, store: mem, url: ts.URL, handler: handler}
 }
 
 // testWriter writes the server's log to the test's.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,9 +14,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/credential/rotation"
+	"github.com/pilot-api/pilot-api/security/audit"
 	"github.com/pilot-api/pilot-api/security/authn"
 	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/security/identity"
+	"github.com/pilot-api/pilot-api/store/etcd/register"
 )
 
 // accessOptions are the flags that say who may use the API.
@@ -26,9 +29,15 @@ type accessOptions struct {
 	issuer    authn.Issuer // by flags
 	issuers   string       // a file with more
 	anonymous string
+	// accountKeys is a file with the keys of tokens of ServiceAccounts.
+	accountKeys string
 	// authorization decides what users may do.
 	authorization string
 	peerCA        string
+
+	auditLog    string
+	auditPolicy string
+	auditStrict bool
 }
 
 // The values of --authorization.
@@ -50,6 +59,7 @@ func (a *accessOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&a.tls.CAFile, "client-ca", "", "file with the authorities of certificates that prove users: the common name is the user, the organizations are the groups; read again when it changes")
 	f.StringVar(&a.clientCRL, "client-crl", "", "file with lists of revoked certificates of users, in PEM; read again when it changes")
 	f.StringVar(&a.tokenFile, "token-file", "", `file with tokens that prove users, lines of token,user,uid,"group1,group2"; read again when it changes`)
+	f.StringVar(&a.accountKeys, "account-keys", "", "file with Ed25519 keys in PEM for tokens of ServiceAccounts: the first one signs, all of them prove; read again when it changes (default one key, which the servers keep in etcd)")
 	f.StringVar(&a.issuer.URL, "oidc-issuer", "", "https URL of an OpenID Connect issuer whose tokens prove users")
 	f.StringVar(&a.issuer.ClientID, "oidc-client-id", "", "audience that the tokens of --oidc-issuer must have")
 	f.StringVar(&a.issuer.UsernameClaim, "oidc-username-claim", "", "claim with the user name (default sub)")
@@ -60,6 +70,9 @@ func (a *accessOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&a.issuers, "oidc-issuers", "", "file with several issuers, a YAML list of {issuer, clientID, usernameClaim, usernamePrefix, groupsClaim, groupsPrefix, caFile}")
 	f.StringVar(&a.anonymous, "anonymous", "", "what requests without a proof may do: none, read (everything but Secrets) or admin (default admin if no proof is asked for, else none)")
 	f.StringVar(&a.authorization, "authorization", "", "what decides what users may do: rbac, the roles and bindings that are stored, or none, everything to everybody who is known (default rbac if proofs are asked for)")
+	f.StringVar(&a.auditLog, "audit-log", "", "file for one line of JSON for each request that changes something or is refused, or - for standard output; at 100 MiB it is rotated, and 10 older ones are kept")
+	f.StringVar(&a.auditPolicy, "audit-policy", "", "file that says which requests are in --audit-log, a Policy of audit.k8s.io/v1 with the levels None and Metadata; refusals always are")
+	f.BoolVar(&a.auditStrict, "audit-strict", false, "do and acknowledge nothing that is not on the disk of --audit-log")
 	f.StringVar(&a.peerCA, "peer-ca", "", "file with the authorities by which replicas verify each other's --tls-cert (default those of the system)")
 }
 
@@ -96,6 +109,10 @@ func (a *accessOptions) validate() error {
 		return usage("the flags --oidc-… need --oidc-issuer")
 	case a.anonymous != "" && !slices.Contains([]string{anonymousNone, anonymousRead, anonymousAdmin}, a.anonymous):
 		return usage("--anonymous %q: must be none, read or admin", a.anonymous)
+	case a.auditLog == "" && (a.auditPolicy != "" || a.auditStrict):
+		return usage("--audit-policy and --audit-strict need --audit-log")
+	case a.auditLog == "-" && a.auditStrict:
+		return usage("--audit-strict needs a file: nobody knows when standard output is on a disk")
 	case a.authorization != "" && a.authorization != authorizeByRoles && a.authorization != authorizeAll:
 		return usage("--authorization %q: must be rbac or none", a.authorization)
 	case a.authorization == authorizeByRoles && !a.isAsked():
@@ -109,11 +126,13 @@ func (a *accessOptions) validate() error {
 // access proves users. Its followers read files and ask issuers until their context ends.
 type access struct {
 	authn     *authn.Authenticator // nil if no proof is asked for
+	tokens    *authn.AccountTokens // nil with authn
+	accounts  *authn.Accounts
 	followers []func(context.Context) error
 }
 
 // access returns what proves users; key proves the other replicas, nil if there are none.
-func (o *options) newAccess(ends *tlsEnd, key *authn.ReplicaKey, log *slog.Logger, reg prometheus.Registerer) (access, error) {
+func (o *options) newAccess(ends *tlsEnd, b backend, key *authn.ReplicaKey, log *slog.Logger, reg prometheus.Registerer) (access, error) {
 	a := &o.access
 	var out access
 	if !a.isAsked() && a.anonymous != anonymousRead {
@@ -148,8 +167,51 @@ func (o *options) newAccess(ends *tlsEnd, key *authn.ReplicaKey, log *slog.Logge
 	if key != nil {
 		opts.Tokens = append(opts.Tokens, key)
 	}
+	out.accounts = &authn.Accounts{}
+	out.tokens = authn.NewAccountTokens(out.accounts)
+	opts.Tokens = append(opts.Tokens, out.tokens.For(authn.AudienceAPI))
+	follow, err := a.followAccountKeys(out.tokens, b, o.etcdPrefix, log)
+	if err != nil {
+		return out, err
+	}
+	out.followers = append(out.followers, follow)
 	out.authn = authn.New(opts)
 	return out, nil
+}
+
+// openAudit opens the audit log; nil if there is none.
+func (a *accessOptions) openAudit(log *slog.Logger, reg prometheus.Registerer) (*audit.Log, error) {
+	if a.auditLog == "" {
+		return nil, nil
+	}
+	opts := audit.Options{File: a.auditLog, Strict: a.auditStrict, Log: log, Registry: reg}
+	if a.auditPolicy != "" {
+		text, err := os.ReadFile(a.auditPolicy)
+		if err == nil {
+			opts.Policy, err = audit.ParsePolicy(text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--audit-policy %s: %w", a.auditPolicy, err)
+		}
+	}
+	return audit.New(opts)
+}
+
+// followAccountKeys returns what sets the keys of tokens: those of the file, or one that the
+// servers share in etcd.
+func (a *accessOptions) followAccountKeys(tokens *authn.AccountTokens, b backend, prefix string, log *slog.Logger) (func(context.Context) error, error) {
+	if a.accountKeys != "" {
+		return authn.FollowAccountKeys(a.accountKeys, tokens, log)
+	}
+	return func(ctx context.Context) error {
+		seed, err := register.SharedKey(ctx, b.client, prefix, register.TokenKey)
+		if err != nil {
+			return err
+		}
+		tokens.SetKeys([]ed25519.PrivateKey{ed25519.NewKeyFromSeed(seed)})
+		<-ctx.Done()
+		return ctx.Err()
+	}, nil
 }
 
 // nobody returns the identity of requests without a proof, nil if they are refused.

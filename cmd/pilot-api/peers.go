@@ -73,7 +73,7 @@ func (b backend) replicas(o options, self register.Replica, reg prometheus.Regis
 			together, ctx := errgroup.WithContext(ctx)
 			together.Go(func() error { return p.Run(ctx) })
 			together.Go(func() error {
-				secret, err := register.SharedKey(ctx, b.client, o.etcdPrefix)
+				secret, err := register.SharedKey(ctx, b.client, o.etcdPrefix, register.ReplicaKey)
 				if err == nil {
 					p.shared.Set(secret)
 				}

@@ -33,6 +33,19 @@ func (o *options) followRoles(view *cache.Cache) (*authz.Roles, *gate.Hosts) {
 	return roles, hosts
 }
 
+// follow keeps the accounts as a cache has them.
+func (a *access) follow(view *cache.Cache) {
+	if a.accounts == nil {
+		return
+	}
+	kind, _ := schema.KindByName(schema.KindServiceAccount)
+	put := func(o *schema.Object) { a.accounts.Put(o.Meta.Namespace, o.Meta.Name, string(o.Meta.UID)) }
+	view.Handle(kind, cache.Handler{
+		Add: put, Update: func(_, after *schema.Object) { put(after) },
+		Delete: func(last *schema.Object) { a.accounts.Delete(last.Meta.Namespace, last.Meta.Name) },
+	})
+}
+
 // builtInRetry is the time between two tries to store the built-in roles.
 const builtInRetry = 2 * time.Second
 

@@ -69,7 +69,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	users, err := o.newAccess(at.apiTLS, others.key(), log, registry)
+	users, err := o.newAccess(at.apiTLS, backend, others.key(), log, registry)
 	if err != nil {
 		return err
 	}
@@ -80,6 +80,14 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		AbsentFor: o.keepDisconnected, Alone: backend.embedded != nil, Others: known,
 	})
 	rosterRevision := known.load(ctx, proxies)
+	events, err := o.access.openAudit(log, registry)
+	if err != nil {
+		return err
+	}
+	if events != nil {
+		users.followers = append(users.followers, events.Run)
+	}
+	users.follow(view)
 	roles, hosts := o.followRoles(view)
 	if roles != nil {
 		users.followers = append(users.followers, func(ctx context.Context) error { return keepBuiltIns(ctx, store.Strict(objects), log) })
@@ -90,6 +98,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Reads:     view,
 		Discovery: proxies,
 		Authn:     users.authn,
+		Audit:     events,
+		Tokens:    users.tokens,
 		Roles:     roles,
 		Hosts:     hosts,
 		Domain:    o.domain,

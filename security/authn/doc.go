@@ -9,6 +9,8 @@
 //	tokens.go        the cache of verified tokens
 //	penalties.go     limit of wrong tokens from one address
 //	tokenfile.go     a file with tokens
+//	accounttokens.go tokens of service accounts, which the server issues
+//	accounts.go      the service accounts that exist
 //	oidc.go          tokens of OpenID Connect issuers
 //	oidcclient.go    requests to these issuers, within limits
 //	replicakey.go    tokens of the other replicas

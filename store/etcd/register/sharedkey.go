@@ -16,13 +16,19 @@ const sharedKeyBytes = 32
 // sharedKeyRetry is the time between two tries to read the key.
 const sharedKeyRetry = time.Second
 
-// SharedKey returns a random key that all servers share that share the store:
+// The keys that servers share.
+const (
+	ReplicaKey = "replica-key" // by which they prove themselves to each other
+	TokenKey   = "token-key"   // which signs the tokens of service accounts
+)
+
+// SharedKey returns a random key of 32 bytes that all servers share that share the store:
 //
-//	<prefix>/replica-key
+//	<prefix>/<name>
 //
 // The first server makes it. SharedKey waits until etcd answers or ctx ends.
-func SharedKey(ctx context.Context, client *clientv3.Client, prefix string) ([]byte, error) {
-	name := strings.TrimRight(prefix, "/") + "/replica-key"
+func SharedKey(ctx context.Context, client *clientv3.Client, prefix, name string) ([]byte, error) {
+	name = strings.TrimRight(prefix, "/") + "/" + name
 	made := make([]byte, sharedKeyBytes)
 	_, _ = rand.Read(made) // It never fails.
 	for {
@@ -38,7 +44,7 @@ func SharedKey(ctx context.Context, client *clientv3.Client, prefix string) ([]b
 		case err == nil:
 			key := resp.Responses[0].GetResponseRange().Kvs[0].Value
 			if len(key) != sharedKeyBytes {
-				return nil, fmt.Errorf("the key of the replicas at %s in etcd has %d bytes, want %d: delete it, and the next replica that starts makes another", name, len(key), sharedKeyBytes)
+				return nil, fmt.Errorf("the key at %s in etcd has %d bytes, want %d: delete it, and the next server that starts makes another", name, len(key), sharedKeyBytes)
 			}
 			return key, nil
 		}

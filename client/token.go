@@ -1,0 +1,58 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	authentication "k8s.io/api/authentication/v1"
+)
+
+// Token is a token of a ServiceAccount. Treat it as a password.
+type Token struct {
+	Text string
+	End  time.Time
+}
+
+// CreateToken asks for a token of a ServiceAccount. No audiences mean that of the API. The
+// error is store.ErrNotFound if there is no such account.
+func (c *Client) CreateToken(ctx context.Context, namespace, account string, audiences []string, life time.Duration) (Token, error) {
+	seconds := int64(life / time.Second)
+	body, err := json.Marshal(authentication.TokenRequest{Spec: authentication.TokenRequestSpec{Audiences: audiences, ExpirationSeconds: &seconds}})
+	if err != nil {
+		return Token{}, err
+	}
+	path := fmt.Sprintf("%s/api/v1/namespaces/%s/serviceaccounts/%s/token", c.base, url.PathEscape(namespace), url.PathEscape(account))
+	text, err := c.call(ctx, request{method: http.MethodPost, url: path, body: body, contentType: jsonType}, maxErrorAnswer)
+	if err != nil {
+		return Token{}, err
+	}
+	var answer authentication.TokenRequest
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return Token{}, fmt.Errorf("decode the server's answer: %w", err)
+	}
+	return Token{answer.Status.Token, answer.Status.ExpirationTimestamp.Time}, nil
+}
+
+// Who is who the server takes the client for.
+type Who struct {
+	Name   string
+	Groups []string
+}
+
+// Who asks the server who it takes the client for.
+func (c *Client) Who(ctx context.Context) (Who, error) {
+	path := c.base + "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+	text, err := c.call(ctx, request{method: http.MethodPost, url: path, body: []byte("{}"), contentType: jsonType}, maxErrorAnswer)
+	if err != nil {
+		return Who{}, err
+	}
+	var answer authentication.SelfSubjectReview
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return Who{}, fmt.Errorf("decode the server's answer: %w", err)
+	}
+	return Who{answer.Status.UserInfo.Username, answer.Status.UserInfo.Groups}, nil
+}

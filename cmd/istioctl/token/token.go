@@ -1,0 +1,115 @@
+package token
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+)
+
+// Tokens gives tokens, and says who the caller is.
+type Tokens interface {
+	CreateToken(ctx context.Context, namespace, account string, audiences []string, life time.Duration) (client.Token, error)
+	Who(ctx context.Context) (client.Who, error)
+}
+
+func connectTo(s *cli.Session) func(warn func(string)) (Tokens, error) {
+	return func(warn func(string)) (Tokens, error) { return s.Connect(warn) }
+}
+
+// Options are the values of the flags of token create.
+type Options struct {
+	// Connect connects to the server, whose warnings go to warn.
+	Connect func(warn func(string)) (Tokens, error)
+
+	audiences []string
+	ttl       time.Duration
+}
+
+// NewCommand returns the command token, with create below it.
+func NewCommand(s *cli.Session) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Ask for tokens of service accounts",
+		Long: `Ask the server for tokens of ServiceAccounts, which are the identities of programs:
+pipelines and proxies. A ServiceAccount is an object like others: create it with
+'istioctl create', and give it rights with a RoleBinding.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usagef("there is no 'istioctl token %s'", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCreate(s))
+	return cmd
+}
+
+func newCreate(s *cli.Session) *cobra.Command {
+	flags := Options{Connect: connectTo(s)}
+	cmd := &cobra.Command{
+		Use:   "create ACCOUNT",
+		Short: "Print a token of a service account",
+		Long: `Print a token of a ServiceAccount. It ends after its time, and when the ServiceAccount is
+deleted. Nobody can ask for the same token again.`,
+		Example: `  # A token for a pipeline, for a day
+  istioctl token create deployer -n shop --ttl 24h
+
+  # A token by which a proxy proves itself
+  istioctl token create web -n shop --audience pilot-api-xds > web.token`,
+		Args: cli.ArgsOr(cobra.ExactArgs(1), "say which account: istioctl token create ACCOUNT"),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return flags.Run(cmd.Context(), s, args[0]) }
+	cmd.Flags().StringSliceVar(&flags.audiences, "audience", nil, "what the token is for: pilot-api, the API, or pilot-api-xds, proxies (default pilot-api)")
+	cmd.Flags().DurationVar(&flags.ttl, "ttl", time.Hour, "how long the token is good, at least 10m")
+	return cmd
+}
+
+// Run prints a token of an account.
+func (o Options) Run(ctx context.Context, s *cli.Session, account string) error {
+	if o.ttl < 10*time.Minute {
+		return cli.Usagef("--ttl %s: must be at least 10m", o.ttl)
+	}
+	c, err := o.Connect(s.Warn)
+	if err != nil {
+		return err
+	}
+	token, err := c.CreateToken(ctx, s.Namespace, account, o.audiences, o.ttl)
+	if err != nil {
+		return s.Fail(ctx, err)
+	}
+	_, err = fmt.Fprintln(s.Stdout, token.Text)
+	return err
+}
+
+// NewWhoCommand returns the command whoami.
+func NewWhoCommand(s *cli.Session) *cobra.Command {
+	connect := connectTo(s)
+	return &cobra.Command{
+		Use:   "whoami",
+		Short: "Show who the server takes you for",
+		Long: `Show the user name and the groups that the server knows you by. Roles give rights to
+these names. 'kubectl auth can-i --list' shows what you may do.`,
+		Example: `  # Who am I for the server of the context prod?
+  istioctl whoami --context prod`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := connect(s.Warn)
+			if err != nil {
+				return err
+			}
+			who, err := c.Who(cmd.Context())
+			if err != nil {
+				return s.Fail(cmd.Context(), err)
+			}
+			_, err = fmt.Fprintf(s.Stdout, "user:   %s\ngroups: %s\n", who.Name, strings.Join(who.Groups, ", "))
+			return err
+		},
+	}
+}

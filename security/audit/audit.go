@@ -1,0 +1,115 @@
+// Package audit writes down who did what: one line of JSON for each event.
+//
+// In come events of requests. Out go lines, in a file that is rotated or on standard output.
+// No body, key or token is ever in an event.
+//
+//	audit.go   the event
+//	policy.go  which requests are written down
+//	log.go     the file, and lines that are on disk before they are acknowledged
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/pilot-api/pilot-api/security/identity"
+)
+
+// The stages of an event.
+const (
+	// StageReceived is before something is done. Only a strict log has it.
+	StageReceived = "RequestReceived"
+	// StageComplete is when the answer is known.
+	StageComplete = "ResponseComplete"
+)
+
+// Event is what one request did. The names of its JSON are those of audit.k8s.io where that
+// has them.
+type Event struct {
+	Time  time.Time `json:"time"`
+	ID    string    `json:"requestID"`
+	Stage string    `json:"stage"`
+
+	User   string          `json:"user"`
+	Groups []string        `json:"groups,omitempty"`
+	By     identity.Method `json:"provedBy,omitempty"`
+	// Impersonator is who acted as User; "" if User acted.
+	Impersonator string `json:"impersonator,omitempty"`
+	Source       string `json:"source"` // address
+	UserAgent    string `json:"userAgent,omitempty"`
+
+	Verb        string `json:"verb"`
+	Group       string `json:"apiGroup,omitempty"`
+	Resource    string `json:"resource,omitempty"`
+	Subresource string `json:"subresource,omitempty"`
+	Namespace   string `json:"namespace,omitempty"`
+	Name        string `json:"name,omitempty"`
+	Path        string `json:"path"`
+	DryRun      bool   `json:"dryRun,omitempty"`
+
+	// Changes are the objects that were written, with their revisions.
+	Changes []Change `json:"changes,omitempty"`
+
+	Allowed *bool  `json:"allowed,omitempty"` // nil if the request did not come to a decision
+	Reason  string `json:"reason,omitempty"`  // of the decision: the rule that made it
+	Code    int    `json:"code,omitempty"`
+	// Took is the time until the answer, in milliseconds.
+	Took float64 `json:"tookMs,omitempty"`
+}
+
+// Change is one object that a request wrote.
+type Change struct {
+	Object string `json:"object"` // KIND namespace/name
+	// Before and After are its revisions; Before is "" for a new one, or if it is not known.
+	Before string `json:"before,omitempty"`
+	After  string `json:"after"`
+}
+
+// mostChanges bounds the changes of an event. A transaction may have more; the last entry
+// says how many are left out.
+const mostChanges = 100
+
+// Line returns the event as one line. JSON escapes all control characters, so no name or
+// header can add a line.
+func (e *Event) Line() ([]byte, error) {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	return append(line, '\n'), nil
+}
+
+// SetIdentity says who sends the request.
+func (e *Event) SetIdentity(who identity.Identity) {
+	e.User, e.Groups, e.By = who.Name, who.Groups, who.By
+	if who.Via != nil {
+		e.Impersonator = who.Via.Name
+	}
+}
+
+// AddChange adds an object that was written.
+func (e *Event) AddChange(c Change) {
+	if len(e.Changes) < mostChanges {
+		e.Changes = append(e.Changes, c)
+		return
+	}
+	e.Changes[mostChanges-1] = Change{Object: "and more"}
+}
+
+// Decide says whether the request is allowed.
+func (e *Event) Decide(allowed bool, reason string) { e.Allowed, e.Reason = &allowed, reason }
+
+type contextKey struct{}
+
+// NewContext returns a context of a request with its event, which the request fills in.
+func NewContext(ctx context.Context, e *Event) context.Context {
+	return context.WithValue(ctx, contextKey{}, e)
+}
+
+// Of returns the event of a request, nil if there is none. Only the goroutine of the request
+// may change it.
+func Of(ctx context.Context) *Event {
+	e, _ := ctx.Value(contextKey{}).(*Event)
+	return e
+}

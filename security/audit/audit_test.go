@@ -1,0 +1,202 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func event(user, verb, resource, namespace string) *Event {
+	return &Event{Stage: StageComplete, User: user, Groups: []string{"shop"}, Verb: verb, Group: "config.istio.io", Resource: resource, Namespace: namespace, Path: "/x", Code: 200}
+}
+
+func TestPolicy(t *testing.T) {
+	p, err := ParsePolicy([]byte(`apiVersion: audit.k8s.io/v1
+kind: Policy
+rules:
+- {level: None, users: [robot], verbs: [update]}
+- {level: Metadata, resources: [{group: config.istio.io, resources: [routerules, "routerules/*"]}], namespaces: [shop]}
+- {level: Metadata, nonResourceURLs: [/metrics, "/debug*"]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := event("robot", "update", "routerules", "shop")
+	refused.Code = 403
+	path := &Event{Verb: "get", Path: "/debug/x", Code: 200}
+	for name, tc := range map[string]struct {
+		e            *Event
+		asked, usual bool // by the policy, and without one
+	}{
+		"left out":          {event("robot", "update", "routerules", "shop"), false, true},
+		"a refusal":         {refused, true, true},
+		"a read":            {event("ada", "get", "routerules", "shop"), true, false},
+		"another namespace": {event("ada", "update", "routerules", "bank"), false, true},
+		"another resource":  {event("ada", "update", "gateways", "shop"), false, true},
+		"a path":            {path, true, false},
+		"a review":          {&Event{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews", Code: 201}, false, false},
+	} {
+		if got := p.IsWanted(tc.e); got != tc.asked {
+			t.Errorf("%s: %v by the policy", name, got)
+		}
+		if got := (*Policy)(nil).IsWanted(tc.e); got != tc.usual {
+			t.Errorf("%s: %v without a policy", name, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Request}]":                                              "rules[0].level: must be None or Metadata",
+		"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: []":                                                              "must have at least one",
+		"apiVersion: audit.k8s.io/v1beta1\nkind: Policy\nrules: [{level: None}]":                                            "must be a Policy of audit.k8s.io/v1",
+		"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, user: [a]}]":                                      `unknown field "user"`,
+		"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, nonResourceURLs: [/a], resources: [{group: a}]}]": "for resources or for nonResourceURLs",
+	} {
+		if _, err := ParsePolicy([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// disk is a sink that may be full.
+type disk struct {
+	mu     sync.Mutex
+	text   strings.Builder
+	synced int // bytes
+	syncs  int
+	full   bool
+}
+
+func (d *disk) Write(text []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.full {
+		d.text.Write(text[:len(text)/2])
+		return len(text) / 2, errors.New("no space left")
+	}
+	return d.text.Write(text)
+}
+
+func (d *disk) Sync() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.syncs++
+	time.Sleep(time.Millisecond)
+	if d.full {
+		return errors.New("no space left")
+	}
+	d.synced = d.text.Len()
+	return nil
+}
+
+func (d *disk) Close() error { return nil }
+
+func (d *disk) fill(full bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.full = full
+}
+
+// TestStrictLogIsOnDisk checks that each event is on the disk when Write returns, that events
+// at the same time share a sync, and that a full disk is an error until it has room again.
+func TestStrictLogIsOnDisk(t *testing.T) {
+	to := &disk{}
+	l := newLog(Options{Strict: true, Log: slog.New(slog.DiscardHandler)}, to)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	const writers, each = 50, 10
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			for range each {
+				e := event("ada", "update", "routerules", "shop")
+				if err := l.Write(t.Context(), e); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if to.synced != to.text.Len() || strings.Count(to.text.String(), "\n") != writers*each {
+		t.Errorf("%d of %d bytes are synced", to.synced, to.text.Len())
+	}
+	if to.syncs > writers*each/2 {
+		t.Errorf("%d syncs for %d events of %d writers", to.syncs, writers*each, writers)
+	}
+	to.fill(true)
+	if err := l.Write(t.Context(), event("ada", "update", "routerules", "shop")); err == nil {
+		t.Error("an event on a full disk is acknowledged")
+	}
+	to.fill(false)
+	if err := l.Write(t.Context(), event("eve", "update", "routerules", "shop")); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	lines := strings.Split(strings.TrimSpace(to.text.String()), "\n")
+	var last Event
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.User != "eve" {
+		t.Errorf("the line after the broken one: %v %s", err, lines[len(lines)-1])
+	}
+	stop()
+	<-ended
+}
+
+// TestLogIsRotated checks that all lines are in the file and in those before it, and that
+// nobody else may read them.
+func TestLogIsRotated(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.log")
+	l, err := New(Options{File: file, Strict: true, MaxMegabytes: 1, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	e := event(strings.Repeat("a", 100_000), "update", "routerules", "shop")
+	const events = 25
+	for range events {
+		if err := l.Write(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	<-ended
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*"))
+	if err != nil || len(files) < 3 {
+		t.Errorf("files %q, %v", files, err)
+	}
+	lines := 0
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += strings.Count(string(text), "\n")
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v", name, info.Mode())
+		}
+	}
+	if lines != events {
+		t.Errorf("%d lines, want %d", lines, events)
+	}
+}
+
+// FuzzLine looks for an event that is not exactly one line of JSON.
+func FuzzLine(f *testing.F) {
+	f.Add("a\nb", "\x00\u2028", "\xff")
+	f.Fuzz(func(t *testing.T, user, name, agent string) {
+		e := &Event{User: user, Name: name, UserAgent: agent, Path: "/" + name, Groups: []string{user}}
+		line, err := e.Line()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(string(line), "\n") != 1 || !json.Valid(line) {
+			t.Errorf("%q", line)
+		}
+	})
+}

@@ -1,0 +1,180 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/selfsigned"
+	"github.com/pilot-api/pilot-api/security/audit"
+	"github.com/pilot-api/pilot-api/server"
+)
+
+// auditedWorld is a server with roles and an audit log in a file.
+func auditedWorld(t *testing.T, file string, strict bool, more ...func(*server.Options)) (w *world, events func() []audit.Event) {
+	t.Helper()
+	log, err := audit.New(audit.Options{File: file, Strict: strict, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- log.Run(ctx) }()
+	stopped := false
+	end := func() {
+		if !stopped {
+			stopped = true
+			stop()
+			<-ended
+		}
+	}
+	t.Cleanup(end)
+	w = governed(t, append(more, func(o *server.Options) { o.Audit = log })...)
+	return w, func() (all []audit.Event) {
+		end()
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(text) {
+			var e audit.Event
+			if err := json.Unmarshal(line, &e); err != nil {
+				t.Fatalf("%v: %q", err, line)
+			}
+			all = append(all, e)
+		}
+		return all
+	}
+}
+
+// TestAuditSaysWhoDidWhat checks the events of writes and refusals, and that reads have none.
+func TestAuditSaysWhoDidWhat(t *testing.T) {
+	w, events := auditedWorld(t, filepath.Join(t.TempDir(), "audit.log"), false)
+	begin := "X-Request-Id: "
+	w.want(201, "POST", rulesIn("shop"), ruleOf("shop", "a"), ed, asJSON, begin+"create")
+	w.want(200, "PATCH", rulesIn("shop")+"/a", `{"spec":{"precedence":3}}`, ed, "Content-Type: application/merge-patch+json", begin+"patch")
+	w.want(403, "GET", rulesIn("bank"), "", ed, begin+"refused")
+	w.want(401, "GET", rulesIn("bank"), "", "Authorization: Bearer wrong-token-of-nobody", begin+"nobody")
+	w.want(200, "GET", rulesIn("shop"), "", ed, begin+"read")
+	w.want(201, "POST", transactions, transaction(`{"verb":"create","object":`+ruleOf("shop", "b")+`}`, `{"verb":"create","object":`+ruleOf("shop", "c")+`}`), ed, asJSON, begin+"both")
+	w.want(200, "DELETE", rulesIn("shop")+"/b", "", root, "Impersonate-User: ed", begin+"as-ed", "User-Agent: agent \"x\"")
+	w.want(201, "POST", rulesIn("shop")+"?dryRun=All", ruleOf("shop", "d"), ed, asJSON, begin+"tried")
+	byID := map[string]audit.Event{}
+	for _, e := range events() {
+		byID[e.ID] = e
+	}
+	if _, there := byID["read"]; there {
+		t.Error("a read is written down")
+	}
+	e := byID["create"]
+	if e.User != "ed" || e.Verb != "create" || e.Resource != "routerules" || e.Namespace != "shop" || e.Code != 201 || e.Allowed == nil || !*e.Allowed ||
+		!strings.Contains(e.Reason, `RoleBinding "eds/shop"`) || len(e.Changes) != 1 || e.Changes[0].Object != "RouteRule shop/a" || e.Changes[0].After == "" || e.Source != "127.0.0.1" || e.By != "token-file" {
+		t.Errorf("create: %+v", e)
+	}
+	if p := byID["patch"]; p.Verb != "patch" || p.Name != "a" || len(p.Changes) != 1 || p.Changes[0].Before != e.Changes[0].After || p.Changes[0].After == p.Changes[0].Before {
+		t.Errorf("patch: %+v", p)
+	}
+	if r := byID["refused"]; r.Code != 403 || r.Verb != "list" || r.Namespace != "bank" || r.Allowed == nil || *r.Allowed {
+		t.Errorf("refused: %+v", r)
+	}
+	if n := byID["nobody"]; n.Code != 401 || n.User != "" {
+		t.Errorf("nobody: %+v", n)
+	}
+	if b := byID["both"]; len(b.Changes) != 2 || b.Path != transactions {
+		t.Errorf("transaction: %+v", b)
+	}
+	if a := byID["as-ed"]; a.User != "ed" || a.Impersonator != "root" || a.UserAgent != `agent "x"` {
+		t.Errorf("impersonated: %+v", a)
+	}
+	if d := byID["tried"]; !d.DryRun || len(d.Changes) != 0 {
+		t.Errorf("dry run: %+v", d)
+	}
+}
+
+// TestFullAuditDiskRefusesWrites checks that a strict log with a full disk lets nothing be
+// written, and that the client learns why.
+func TestFullAuditDiskRefusesWrites(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.log")
+	w, events := auditedWorld(t, file, true)
+	w.want(201, "POST", rulesIn("shop"), ruleOf("shop", "a"), ed, asJSON)
+	all := events()
+	if n := len(all); n < 2 || all[n-2].Stage != audit.StageReceived || all[n-1].Stage != audit.StageComplete || all[n-1].ID != all[n-2].ID {
+		t.Errorf("%+v", all)
+	}
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("there is no /dev/full here")
+	}
+	full, err := audit.New(audit.Options{File: "/dev/full", Strict: true, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- full.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-ended })
+	w = start(t, func(o *server.Options) { o.Audit = full })
+	a := w.do("POST", rulesIn("default"), ruleOf("default", "a"), asJSON)
+	if a.StatusCode != http.StatusInsufficientStorage || !strings.Contains(a.text, "nothing was changed: the audit log cannot be written") {
+		t.Errorf("%d %s", a.StatusCode, a.text)
+	}
+	w.want(404, "GET", rulesIn("default")+"/a", "")
+	w.want(200, "GET", rulesIn("default"), "")
+}
+
+// TestNothingSecretIsWrittenDown plants a private key and tokens, and looks for them in the
+// audit log, the log of the server, answers and metrics.
+func TestNothingSecretIsWrittenDown(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.log")
+	var log bytes.Buffer
+	w, events := auditedWorld(t, file, false, func(o *server.Options) {
+		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	certificate, key := selfsigned.NewAuthority(t, t.TempDir()).PEM(t, "shop.example.com")
+	secret, err := json.Marshal(map[string]any{
+		"apiVersion": "registry.istio.io/v1", "kind": "Secret", "metadata": map[string]string{"name": "tls", "namespace": "shop"},
+		"spec": map[string]string{"certificate": certificate, "privateKey": key},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := "/apis/registry.istio.io/v1/namespaces/shop/secrets"
+	var answers strings.Builder
+	send := func(method, path, body string, headers ...string) {
+		answers.WriteString(w.do(method, path, body, headers...).text)
+	}
+	merge := "Content-Type: application/merge-patch+json"
+	send("POST", secrets, string(secret), ed, asJSON)
+	send("POST", secrets, string(secret), ed, asJSON)
+	send("PUT", secrets+"/tls", strings.Replace(string(secret), "PRIVATE KEY", "BROKEN KEY", 2), ed, asJSON)
+	send("PATCH", secrets+"/tls", `{"spec":{"privateKey":7}}`, ed, merge)
+	send("POST", transactions, transaction(`{"verb":"create","object":`+string(secret)+`}`), ed, asJSON)
+	send("POST", "/apis/registry.istio.io/v1/namespaces/bank/secrets", strings.Replace(string(secret), `"shop"`, `"bank"`, 1), ed, asJSON)
+	send("GET", secrets+"/tls/history", "", ed)
+	send("GET", "/debug/problems", "", ed)
+	send("GET", "/metrics", "", root)
+	send("GET", rulesIn("shop"), "", "Authorization: Bearer planted-token-that-is-wrong")
+	send("GET", rulesIn("shop"), "", "Authorization: Basic planted-token-that-is-wrong")
+	events()
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A line from the middle of the key is in each way to write it.
+	planted := []string{strings.Split(key, "\n")[1][:40], "planted-token-that-is-wrong", strings.TrimPrefix(ed, "Authorization: Bearer "), strings.TrimPrefix(root, "Authorization: Bearer ")}
+	for place, text := range map[string]string{"the audit log": string(written), "the log": log.String(), "an answer": answers.String()} {
+		for _, secret := range planted {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s is in %s", secret, place)
+			}
+		}
+	}
+	if !strings.Contains(string(written), `"resource":"secrets"`) || log.Len() == 0 {
+		t.Error("nothing was written down")
+	}
+}
