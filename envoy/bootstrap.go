@@ -65,7 +65,11 @@ type BootstrapOptions struct {
 	// XDSCertFile and XDSKeyFile are the certificate that the proxy presents to them; ""
 	// means none.
 	XDSCertFile, XDSKeyFile string
-	API                     API
+	// XDSTokenFile has the token by which the proxy proves itself to them; "" means none. For
+	// gRPC it is the token alone, and for Envoy what TokenSecret returns. The proxy reads it
+	// again when it is replaced by another file.
+	XDSTokenFile string
+	API          API
 	// AdminPort is the port of Envoy's admin interface, on loopback only. If it is 0, the
 	// Envoy chooses a free port and writes it to --admin-address-path. A v1 Envoy cannot.
 	AdminPort int
@@ -107,6 +111,16 @@ func Bootstrap(o BootstrapOptions) ([]byte, error) {
 	return bootstrapV3(o, replicas)
 }
 
+// onLoopback reports whether all replicas are on the proxy's machine.
+func onLoopback(all replicas) bool {
+	for _, host := range all.hosts() {
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return false
+		}
+	}
+	return true
+}
+
 // authorities returns the file with the authorities of the servers that configure
 // the proxy.
 func (o BootstrapOptions) authorities() string { return cmp.Or(o.XDSCAFile, o.CAFile) }
@@ -123,10 +137,13 @@ func (o BootstrapOptions) check() (replicas, error) {
 	complain(o.NodeID == "", "node ID must not be empty")
 	complain(o.Cluster == "", "service cluster must not be empty")
 	complain(o.CAFile == "" && server.tls, "CA file must not be empty for an https server")
-	complain(!o.API.Streams() && (o.XDSCAFile != "" || o.XDSCertFile != "" || o.XDSKeyFile != ""),
+	complain(o.API == V1 && (o.XDSCAFile != "" || o.XDSCertFile != "" || o.XDSKeyFile != ""),
 		"authorities and certificates for streams do not go with %s: a server that is polled is trusted by the CA file if it is https", o.API)
 	complain((o.XDSCertFile == "") != (o.XDSKeyFile == ""), "a certificate for streams and its key go together")
 	complain(o.XDSCertFile != "" && !server.tls && o.XDSCAFile == "", "a certificate for streams needs the authorities of the server: nothing is shown to one that is not reached with TLS")
+	complain(o.XDSTokenFile != "" && o.API == V1, "a token does not go with %s", o.API)
+	complain(o.XDSTokenFile != "" && !server.tls && o.XDSCAFile == "" && !onLoopback(replicas), "a token goes by TLS only: give the authorities of the server")
+	complain(o.XDSTokenFile != "" && o.Socket != "", "a token does not go with a socket, which proves more")
 	complain(o.Socket != "" && o.API != ADS && o.API != Delta && o.API != REST, "a socket does not go with %s", o.API)
 	complain(!slices.Contains(APIs, o.API), "API must be one of %v, found %q", APIs, o.API)
 	complain(o.API == V1 && len(o.Labels) > 0, "labels cannot be stated in the v1 API: the proxy has those of the instances at its address")

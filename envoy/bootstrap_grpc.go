@@ -15,7 +15,11 @@ func bootstrapGRPC(o BootstrapOptions, servers replicas) ([]byte, error) {
 	var xds list
 	for _, server := range servers {
 		// It uses the next one if it can reach none before it.
-		xds = append(xds, object{"server_uri": server.String(), "channel_creds": list{credentials}, "server_features": list{"xds_v3"}})
+		one := object{"server_uri": server.String(), "channel_creds": list{credentials}, "server_features": list{"xds_v3"}}
+		if o.XDSTokenFile != "" {
+			one["call_creds"] = list{object{"type": "jwt_token_file", "config": object{"jwt_token_file": o.XDSTokenFile}}}
+		}
+		xds = append(xds, one)
 	}
 	who := node(o)
 	metadata := object{"GENERATOR": "grpc"} // as Istio names it

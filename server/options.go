@@ -15,6 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/server/admission"
 	"github.com/pilot-api/pilot-api/server/gate"
+	"github.com/pilot-api/pilot-api/server/proxyauth"
 	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/server/rest"
 	"github.com/pilot-api/pilot-api/server/watch"
@@ -44,6 +45,8 @@ type Options struct {
 	Roles  *authz.Roles
 	Hosts  *gate.Hosts
 	Domain string
+	// Proxies proves the proxies that poll; nil trusts what nodes say.
+	Proxies *proxyauth.Prover
 	// Audit writes down what requests do; nil writes nothing down.
 	Audit *audit.Log
 	// Tokens issues tokens of ServiceAccounts; nil means that it issues none.

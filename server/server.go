@@ -146,7 +146,7 @@ func (s *Server) routes() chi.Router {
 	if s.opts.Discovery != nil {
 		r.Group(func(r chi.Router) {
 			r.Use(s.refusePages)
-			rest.Mount(r, s.opts.Discovery, s.opts.Sockets, s.opts.Log)
+			rest.Mount(r, s.opts.Discovery, s.opts.Sockets, s.opts.Proxies, s.opts.Log)
 		})
 	}
 	return r

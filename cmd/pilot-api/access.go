@@ -18,6 +18,7 @@ import (
 	"github.com/pilot-api/pilot-api/security/authn"
 	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/security/identity"
+	"github.com/pilot-api/pilot-api/server/proxyauth"
 	"github.com/pilot-api/pilot-api/store/etcd/register"
 )
 
@@ -34,6 +35,8 @@ type accessOptions struct {
 	// authorization decides what users may do.
 	authorization string
 	peerCA        string
+	// proxyAuth is how proxies prove themselves.
+	proxyAuth string
 
 	auditLog    string
 	auditPolicy string
@@ -44,6 +47,13 @@ type accessOptions struct {
 const (
 	authorizeByRoles = "rbac"
 	authorizeAll     = "none"
+)
+
+// The values of --proxy-auth.
+const (
+	proxiesByNothing     = "none"
+	proxiesByToken       = "token"
+	proxiesByCertificate = "mtls"
 )
 
 // The values of --anonymous.
@@ -70,6 +80,7 @@ func (a *accessOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&a.issuers, "oidc-issuers", "", "file with several issuers, a YAML list of {issuer, clientID, usernameClaim, usernamePrefix, groupsClaim, groupsPrefix, caFile}")
 	f.StringVar(&a.anonymous, "anonymous", "", "what requests without a proof may do: none, read (everything but Secrets) or admin (default admin if no proof is asked for, else none)")
 	f.StringVar(&a.authorization, "authorization", "", "what decides what users may do: rbac, the roles and bindings that are stored, or none, everything to everybody who is known (default rbac if proofs are asked for)")
+	f.StringVar(&a.proxyAuth, "proxy-auth", proxiesByNothing, "how proxies prove themselves: none, token (of a ServiceAccount, for the audience pilot-api-xds) or mtls (a certificate of --grpc-client-ca with the SPIFFE ID of a ServiceAccount)")
 	f.StringVar(&a.auditLog, "audit-log", "", "file for one line of JSON for each request that changes something or is refused, or - for standard output; at 100 MiB it is rotated, and 10 older ones are kept")
 	f.StringVar(&a.auditPolicy, "audit-policy", "", "file that says which requests are in --audit-log, a Policy of audit.k8s.io/v1 with the levels None and Metadata; refusals always are")
 	f.BoolVar(&a.auditStrict, "audit-strict", false, "do and acknowledge nothing that is not on the disk of --audit-log")
@@ -92,6 +103,11 @@ func (a *accessOptions) byRoles() bool {
 	return a.authorization == authorizeByRoles || a.authorization == "" && a.isAsked()
 }
 
+// provesProxies reports whether proxies must prove themselves.
+func (a *accessOptions) provesProxies() bool {
+	return a.proxyAuth != "" && a.proxyAuth != proxiesByNothing
+}
+
 func (a *accessOptions) validate() error {
 	usage := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %w", errUsage, fmt.Errorf(format, args...))
@@ -109,6 +125,10 @@ func (a *accessOptions) validate() error {
 		return usage("the flags --oidc-… need --oidc-issuer")
 	case a.anonymous != "" && !slices.Contains([]string{anonymousNone, anonymousRead, anonymousAdmin}, a.anonymous):
 		return usage("--anonymous %q: must be none, read or admin", a.anonymous)
+	case !slices.Contains([]string{proxiesByNothing, proxiesByToken, proxiesByCertificate}, a.proxyAuth):
+		return usage("--proxy-auth %q: must be none, token or mtls", a.proxyAuth)
+	case a.provesProxies() && !a.byRoles():
+		return usage("--proxy-auth %s needs roles, which say what proxies may claim: ask users for proofs (--client-ca, --token-file, --oidc-issuer)", a.proxyAuth)
 	case a.auditLog == "" && (a.auditPolicy != "" || a.auditStrict):
 		return usage("--audit-policy and --audit-strict need --audit-log")
 	case a.auditLog == "-" && a.auditStrict:
@@ -212,6 +232,17 @@ func (a *accessOptions) followAccountKeys(tokens *authn.AccountTokens, b backend
 		<-ctx.Done()
 		return ctx.Err()
 	}, nil
+}
+
+// prover returns what proves proxies; nil if they need no proof.
+func (a *accessOptions) prover(users access, roles *authz.Roles, trustDomain string) *proxyauth.Prover {
+	if !a.provesProxies() {
+		return nil
+	}
+	return proxyauth.New(proxyauth.Options{
+		Certificates: a.proxyAuth == proxiesByCertificate, TrustDomain: trustDomain, Authorizer: roles,
+		Tokens: authn.New(authn.Options{Tokens: []authn.TokenVerifier{users.tokens.For(authn.AudienceXDS)}}),
+	})
 }
 
 // nobody returns the identity of requests without a proof, nil if they are refused.

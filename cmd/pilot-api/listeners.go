@@ -14,7 +14,7 @@ import (
 // listeners are the open listeners of the server, and their TLS.
 type listeners struct {
 	api, discovery, streams net.Listener // the last two may be nil
-	apiTLS                  *tlsEnd      // nil for plain text
+	apiTLS, discoveryTLS    *tlsEnd      // nil for plain text
 	streamTLS               *tls.Config  // nil for plain text
 }
 
@@ -47,6 +47,13 @@ func (at *listeners) open(o *options, files *rotation.Follower) (err error) {
 			return err
 		}
 	}
+	at.discoveryTLS = at.apiTLS
+	if at.discovery != nil && at.apiTLS != nil && o.access.proxyAuth == proxiesByCertificate {
+		at.discoveryTLS, err = newTLSEnd(files, discoveryFiles, "--tls-cert, --tls-key and --grpc-client-ca", tls.RequireAndVerifyClientCert, "http/1.1")
+		if err != nil {
+			return err
+		}
+	}
 	if at.streams != nil && o.streamFiles().CertificateFile != "" {
 		end, err := newTLSEnd(files, streamFiles, "--grpc-tls-cert, --grpc-tls-key and --grpc-client-ca", tls.RequireAndVerifyClientCert, "h2")
 		if err != nil {
@@ -75,7 +82,7 @@ func (at *listeners) listeners(private []net.Listener) server.Listeners {
 	if at.apiTLS != nil {
 		out.API = tls.NewListener(at.api, at.apiTLS.config())
 		if at.discovery != nil {
-			out.Discovery = tls.NewListener(at.discovery, at.apiTLS.config())
+			out.Discovery = tls.NewListener(at.discovery, at.discoveryTLS.config())
 		}
 	}
 	return out

@@ -126,39 +126,42 @@ func (o *options) validate() error {
 	return o.validateEtcd()
 }
 
-// validateHTTP checks the addresses of the HTTP listeners. Envoys that poll prove nothing, so
-// their listener may be on loopback only.
+// validateHTTP checks the addresses of the HTTP listeners.
 func (o *options) validateHTTP() error {
-	open := o.access.keepsOut() && o.discoveryListen != "" || o.insecure
+	a := &o.access
+	polls := o.discoveryListen != "" || a.proxyAuth == proxiesByToken // Their proof is the same at any address.
 	danger := "change every route: have users prove themselves (--tls-cert and --tls-key, with --client-ca, --token-file or --oidc-issuer), or put it behind something that authenticates and say --insecure"
-	if o.access.keepsOut() {
-		danger = "read every route by polling as an Envoy: give polls an address of their own (--discovery-listen)"
+	if a.keepsOut() {
+		danger = "read every route by polling as an Envoy: give polls an address of their own (--discovery-listen), or have Envoys prove themselves (--proxy-auth token)"
 	}
-	if err := o.validateAddress("--listen", o.listen, "8080", open, danger); err != nil {
+	if err := o.validateAddress("--listen", o.listen, "8080", a.keepsOut() && polls || o.insecure, danger); err != nil {
 		return err
 	}
 	if o.discoveryListen == "" {
 		return nil
 	}
-	return o.validateAddress("--discovery-listen", o.discoveryListen, "8081", o.insecure,
-		"read every route: put it behind something that authenticates and say --insecure, or let Envoys use streams (--grpc-listen)")
+	return o.validateAddress("--discovery-listen", o.discoveryListen, "8081", a.tls.CertificateFile != "" && a.provesProxies() || o.insecure,
+		"read every route: have Envoys prove themselves (--tls-cert and --tls-key, with --proxy-auth), or put it behind something that authenticates and say --insecure")
 }
 
 // validateStreams checks that the TLS flags for streams are complete.
 func (o *options) validateStreams() error {
 	given := o.grpcTLS != (mesh.SecretFile{})
 	switch {
-	case o.grpcListen == "" && given:
+	case o.grpcListen == "" && given && o.access.proxyAuth != proxiesByCertificate:
 		return fmt.Errorf("%w: --grpc-tls-cert, --grpc-tls-key and --grpc-client-ca need --grpc-listen", errUsage)
 	case (o.grpcTLS.CertificateFile == "") != (o.grpcTLS.KeyFile == ""):
 		return fmt.Errorf("%w: --grpc-tls-cert and --grpc-tls-key go together", errUsage)
 	case given && o.streamFiles().CertificateFile == "":
 		return fmt.Errorf("%w: --grpc-client-ca needs --grpc-tls-cert and --grpc-tls-key, or --tls-cert and --tls-key: a proxy shows its certificate over TLS only", errUsage)
+	case o.access.proxyAuth == proxiesByCertificate && o.grpcTLS.CAFile == "":
+		return fmt.Errorf("%w: --proxy-auth mtls needs --grpc-client-ca, the authorities of the certificates", errUsage)
 	case o.grpcListen == "":
 		return nil
 	}
-	return o.validateAddress("--grpc-listen", o.grpcListen, "15010", o.insecure || o.mutual(),
-		"read every route: have proxies show certificates (--grpc-tls-cert, --grpc-tls-key, --grpc-client-ca), or put it behind something that authenticates and say --insecure")
+	proved := o.access.proxyAuth == proxiesByToken && o.streamFiles().CertificateFile != ""
+	return o.validateAddress("--grpc-listen", o.grpcListen, "15010", o.insecure || o.mutual() || proved,
+		"read every route: have proxies prove themselves (--proxy-auth), or show certificates (--grpc-tls-cert, --grpc-tls-key, --grpc-client-ca), or put it behind something that authenticates and say --insecure")
 }
 
 // mutual reports whether streams require client certificates.

@@ -92,6 +92,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if roles != nil {
 		users.followers = append(users.followers, func(ctx context.Context) error { return keepBuiltIns(ctx, store.Strict(objects), log) })
 	}
+	prover := o.access.prover(users, roles, settings.SPIFFETrustDomain())
 	api := server.New(server.Options{
 		Long:      long,
 		Store:     store.Strict(objects),
@@ -99,6 +100,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Discovery: proxies,
 		Authn:     users.authn,
 		Audit:     events,
+		Proxies:   prover,
 		Tokens:    users.tokens,
 		Roles:     roles,
 		Hosts:     hosts,
@@ -120,7 +122,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	fronts := []func(context.Context) error{func(ctx context.Context) error { return api.ServeOn(ctx, at.listeners(local.http.listeners())) }}
 	if at.streams != nil {
 		log.Info("pilot-api streams to Envoys", "address", at.streams.Addr().String())
-		front := ads.New(ads.Options{Discovery: proxies, TLS: at.streamTLS, Log: log, Registry: registry, MaxConnections: o.maxConnections(), Memory: o.limits.streamMemory()})
+		front := ads.New(ads.Options{Discovery: proxies, Proxies: prover, TLS: at.streamTLS, Log: log, Registry: registry, MaxConnections: o.maxConnections(), Memory: o.limits.streamMemory()})
 		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, at.streams, local.grpc.listeners()...) })
 	}
 	go tidyUp(ctx)

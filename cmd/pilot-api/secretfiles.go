@@ -13,6 +13,9 @@ func (o *options) certificateFiles(settings *mesh.Settings) map[string]rotation.
 	if files := o.streamFiles(); o.grpcListen != "" && files.CertificateFile != "" {
 		all[streamFiles] = files
 	}
+	if o.access.tls.CertificateFile != "" && o.discoveryListen != "" && o.access.proxyAuth == proxiesByCertificate {
+		all[discoveryFiles] = rotation.Files{CertificateFile: o.access.tls.CertificateFile, KeyFile: o.access.tls.KeyFile, CAFile: o.grpcTLS.CAFile}
+	}
 	if o.access.tls.CertificateFile != "" {
 		all[apiFiles] = o.access.tls
 	}

@@ -12,8 +12,9 @@ import (
 
 // The names of the files of the listeners among all followed files.
 const (
-	apiFiles    = "--tls-cert"
-	streamFiles = "--grpc-tls-cert"
+	apiFiles       = "--tls-cert"
+	streamFiles    = "--grpc-tls-cert"
+	discoveryFiles = "--discovery-listen"
 )
 
 // tlsEnd is the TLS of a listener, from files that are followed. New connections use the

@@ -102,6 +102,14 @@ func (a *Authenticator) authenticate(ctx context.Context, conn *tls.ConnectionSt
 	return identity.Identity{}, &Failure{Reason: "nothing proves who sends this: " + a.accepted()}
 }
 
+// Token returns whose token is in Authorization headers, for requests that are not of HTTP.
+// The error is a *Failure.
+func (a *Authenticator) Token(ctx context.Context, authorization []string, address string) (identity.Identity, error) {
+	who, err := a.authenticate(ctx, nil, authorization, address)
+	a.metrics.count(who, err)
+	return who, err
+}
+
 // bearer returns the token of the Authorization headers, "" if there is none.
 func bearer(headers []string) (string, error) {
 	switch {

@@ -63,6 +63,9 @@ const (
 	// VerbRoute on a ServiceEntry is the right to write rules for its hosts in other
 	// namespaces.
 	VerbRoute = "route"
+	// VerbClaim on proxies/ROLE or proxies/labels is the right of a proxy to have another role
+	// than sidecar, or labels that its node states.
+	VerbClaim = "claim"
 	// VerbAttach on a Gateway is the right to name it in rules of other namespaces.
 	VerbAttach = "attach"
 )
@@ -76,6 +79,8 @@ var builtInRoles = map[string][]rbac.PolicyRule{
 		paths([]string{"get"}, "/metrics", "/debug/pprof*"),
 		rule(readAll, []string{registryAPI}, "problems", "proxies"),
 	},
+	// proxy is for the service accounts of gateways.
+	"proxy":             {rule([]string{VerbClaim}, []string{registryAPI}, "proxies/router", "proxies/ingress", "proxies/labels")},
 	"system:discovery":  {paths([]string{"get"}, "/", "/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", "/version")},
 	"system:basic-user": {rule([]string{"create"}, []string{"authorization.k8s.io", "authentication.k8s.io"}, "selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews")},
 	"system:replica": {

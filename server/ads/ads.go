@@ -29,6 +29,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/server/proxyauth"
 )
 
 // Options configure a Server. Discovery is required.
@@ -38,6 +39,9 @@ type Options struct {
 	Log *slog.Logger
 	// Registry collects the metrics; nil drops them.
 	Registry prometheus.Registerer
+	// Proxies proves the proxies of streams, except on private listeners; nil trusts what
+	// nodes say, as far as a client certificate does not say otherwise.
+	Proxies *proxyauth.Prover
 	// TLS secures connections and decides which clients are accepted; nil means plain
 	// text.
 	TLS *tls.Config
@@ -214,6 +218,7 @@ func (c *conversation) hold(ctx context.Context, variant discovery.Variant, on *
 	}
 	defer func() { c.close(ctx, on) }()
 	c.d.SendKeys(s.keyScope(ctx))
+	defer s.whileProved(ctx, who.node, end)()
 	defer on.serving()()
 	s.opts.Discovery.Introduce(who.node, who.agent)
 	c.m = s.metrics.of(c.d.Transport())

@@ -4,23 +4,21 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
 	"net"
-	"net/url"
 	"strings"
+	"sync"
+	"time"
 
-	"github.com/spiffe/go-spiffe/v2/spiffeid"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/server/proxied"
+	"github.com/pilot-api/pilot-api/server/proxyauth"
 )
 
 // transport returns credentials for config, or for plain text if it is nil.
@@ -57,6 +55,13 @@ func (s *Server) keyScope(ctx context.Context) discovery.KeyScope {
 	if c := connectionOf(ctx); c != nil && c.private {
 		return discovery.AllKeys()
 	}
+	if s.opts.Proxies != nil {
+		proof, err := s.prove(ctx)
+		if err != nil {
+			return discovery.KeyScope{}
+		}
+		return discovery.KeysOfNamespace(proof.Namespace)
+	}
 	certificate := clientCertificate(ctx)
 	switch {
 	case certificate == nil:
@@ -64,7 +69,7 @@ func (s *Server) keyScope(ctx context.Context) discovery.KeyScope {
 	case len(certificate.URIs) == 0:
 		return discovery.AllKeys()
 	}
-	namespace, err := namespaceIn(certificate.URIs, s.opts.Discovery.TrustDomain())
+	namespace, _, err := proxyauth.SPIFFE(certificate.URIs, s.opts.Discovery.TrustDomain())
 	switch {
 	case err != nil:
 		return discovery.KeyScope{}
@@ -79,11 +84,14 @@ func (s *Server) keyScope(ctx context.Context) discovery.KeyScope {
 // namespace if the ID is not understood. A certificate without a URI is for every
 // namespace. Without a client certificate, admit trusts the node.
 func (s *Server) admit(ctx context.Context, node discovery.Node) error {
+	if c := connectionOf(ctx); s.opts.Proxies != nil && (c == nil || !c.private) {
+		return s.admitProved(ctx, node)
+	}
 	certificate := clientCertificate(ctx)
 	if certificate == nil || len(certificate.URIs) == 0 {
 		return nil
 	}
-	namespace, err := namespaceIn(certificate.URIs, s.opts.Discovery.TrustDomain())
+	namespace, _, err := proxyauth.SPIFFE(certificate.URIs, s.opts.Discovery.TrustDomain())
 	if err != nil {
 		return status.Errorf(codes.PermissionDenied, "%s: its client certificate is for no proxy: %v", node.ID, err)
 	}
@@ -99,6 +107,71 @@ func (s *Server) admit(ctx context.Context, node discovery.Node) error {
 	return nil
 }
 
+// prove returns the proof of the proxy of a stream.
+func (s *Server) prove(ctx context.Context) (proxyauth.Proof, error) {
+	shown := proxyauth.Credentials{Context: ctx}
+	if p, _ := peer.FromContext(ctx); p != nil {
+		shown.Address = p.Addr.String()
+		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+			shown.TLS = &info.State
+		}
+	}
+	headers, _ := metadata.FromIncomingContext(ctx)
+	shown.Authorization = headers.Get("authorization")
+	return s.opts.Proxies.Prove(shown)
+}
+
+// admitProved refuses a proxy that does not prove itself, or claims more than it may.
+func (s *Server) admitProved(ctx context.Context, node discovery.Node) error {
+	proof, err := s.prove(ctx)
+	if err != nil {
+		return status.Error(codes.Unauthenticated, err.Error())
+	}
+	namespace, err := s.opts.Discovery.NamespaceOf(node)
+	if err != nil {
+		return err
+	}
+	role, _, _ := strings.Cut(node.ID, "~")
+	if err := s.opts.Proxies.Admit(ctx, proof, proxyauth.Claim{Node: node.ID, Namespace: namespace, Role: role, Labels: node.Labels != ""}); err != nil {
+		return status.Error(codes.PermissionDenied, err.Error())
+	}
+	return nil
+}
+
+// proofInterval is how often the proof of a stream is looked at again.
+const proofInterval = 5 * time.Second
+
+// whileProved ends a stream whose proxy no longer proves itself or may no longer claim what it
+// claims, until stop is called.
+func (s *Server) whileProved(ctx context.Context, node discovery.Node, end context.CancelCauseFunc) (stop func()) {
+	if c := connectionOf(ctx); s.opts.Proxies == nil || c != nil && c.private {
+		return func() {}
+	}
+	var look *time.Timer
+	var mu sync.Mutex
+	stopped := false
+	mu.Lock()
+	defer mu.Unlock()
+	look = time.AfterFunc(proofInterval, func() {
+		err := s.admitProved(ctx, node)
+		if err != nil {
+			end(err)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if !stopped {
+			look.Reset(proofInterval)
+		}
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+		look.Stop()
+	}
+}
+
 // clientCertificate returns the verified client certificate of a connection, or
 // nil.
 func clientCertificate(ctx context.Context) *x509.Certificate {
@@ -111,35 +184,6 @@ func clientCertificate(ctx context.Context) *x509.Certificate {
 		return nil
 	}
 	return info.State.VerifiedChains[0][0]
-}
-
-// namespaceIn returns the namespace of the one SPIFFE ID in a proxy's certificate:
-// spiffe://TRUST-DOMAIN/ns/NAMESPACE/sa/ACCOUNT, as Istio writes it. The error says
-// why the URIs are not such an ID of the trust domain.
-func namespaceIn(uris []*url.URL, trustDomain string) (string, error) {
-	if len(uris) != 1 {
-		return "", fmt.Errorf("it has %d URIs, want one", len(uris))
-	}
-	// String keeps escapes, and spiffeid refuses a % in them.
-	found := uris[0].String()
-	wrong := func(why error) error {
-		return fmt.Errorf("want spiffe://%s/ns/NAMESPACE/sa/ACCOUNT, found %q: %w", trustDomain, found, why)
-	}
-	id, err := spiffeid.FromString(found)
-	switch {
-	case err != nil:
-		return "", wrong(err)
-	case id.TrustDomain().Name() != trustDomain:
-		return "", wrong(errors.New("it is of another trust domain"))
-	}
-	parts := strings.Split(id.Path(), "/")
-	switch {
-	case len(parts) != 5 || parts[1] != "ns" || parts[3] != "sa":
-		return "", wrong(errors.New("its path has another form"))
-	case len(validation.IsDNS1123Label(parts[2])) > 0:
-		return "", wrong(errors.New("NAMESPACE must be the name of one"))
-	}
-	return parts[2], nil
 }
 
 // refuseProxied refuses a stream that a proxy forwarded: the proxy may connect to a

@@ -51,7 +51,7 @@ func discoveryStatus(err error) int {
 	switch {
 	case errors.Is(err, discovery.ErrBadNode):
 		return http.StatusNotFound
-	case errors.Is(err, discovery.ErrWithheld):
+	case errors.Is(err, discovery.ErrWithheld), isForbidden(err):
 		return http.StatusForbidden
 	// Pilot answered a bad route name with 503.
 	case errors.Is(err, discovery.ErrNotReady), errors.Is(err, discovery.ErrBadRoute):

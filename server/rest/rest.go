@@ -9,6 +9,7 @@
 //	private.go    limits of the sockets for Envoys of this machine
 //	sockets.go    addresses of these sockets
 //	failure.go    HTTP statuses of failures
+//	proof.go      proofs of the proxies that poll
 package rest
 
 import (
@@ -20,12 +21,17 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/server/proxyauth"
 )
 
 // Mount adds the two polling APIs of Envoy. Errors are plain text for a person with
 // curl; to an Envoy any error means that it keeps what it has.
-func Mount(r chi.Router, d *discovery.Publisher, sockets Sockets, log *slog.Logger) {
-	v1 := discoveryV1{discoveryErrors{log}, d, newCacheStats()}
+//
+// proxies proves the proxies that poll, except on private listeners; nil trusts what nodes say.
+func Mount(r chi.Router, d *discovery.Publisher, sockets Sockets, proxies *proxyauth.Prover, log *slog.Logger) {
+	prove := proofs{proxies, d}
+	r.Use(prove.proved)
+	v1 := discoveryV1{discoveryErrors{log}, d, newCacheStats(), prove}
 	r.Get("/v1/registration", v1.answer(v1.registrations))
 	r.Get("/v1/registration/", v1.answer(v1.registrations))
 	r.Get("/v1/registration/{key}", v1.answer(v1.endpoints))
@@ -36,14 +42,17 @@ func Mount(r chi.Router, d *discovery.Publisher, sockets Sockets, log *slog.Logg
 	r.Get("/cache_stats", v1.stats.show)
 	r.Post("/cache_stats_delete", v1.stats.reset)
 
-	v3 := discoveryV3{discoveryErrors{log}, d, newPollReader()}
+	v3 := discoveryV3{discoveryErrors{log}, d, newPollReader(), prove}
 	r.Post("/v3/discovery:clusters", v3.poll(discovery.ClusterType))
 	r.Post("/v3/discovery:endpoints", v3.poll(discovery.EndpointType))
 	r.Post("/v3/discovery:listeners", v3.poll(discovery.ListenerType))
 	r.Post("/v3/discovery:secrets", v3.poll(discovery.SecretType))
 	r.Post("/v3/discovery:routes", v3.poll(discovery.RouteType))
-	r.Get("/v3/discovery:sockets", sockets.show)
+	r.Get(socketsPath, sockets.show)
 }
+
+// socketsPath names the sockets of this server. Anybody may ask.
+const socketsPath = "/v3/discovery:sockets"
 
 // IsPoll reports whether a path is one of Mount.
 func IsPoll(path string) bool {

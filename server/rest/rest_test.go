@@ -53,7 +53,7 @@ func webService(t testing.TB) *schema.Object {
 // envoys serves the discovery paths of d and returns their base URL.
 func envoys(t *testing.T, d *discovery.Publisher) string {
 	r := chi.NewRouter()
-	Mount(r, d, Sockets{}, slog.New(slog.DiscardHandler))
+	Mount(r, d, Sockets{}, nil, slog.New(slog.DiscardHandler))
 	s := httptest.NewServer(r)
 	t.Cleanup(s.Close)
 	return s.URL

@@ -13,12 +13,19 @@ type discoveryV1 struct {
 	discoveryErrors
 	server *discovery.Publisher
 	stats  *cacheStats
+	proofs proofs
 }
 
 // answer returns a handler that answers with the result of ask. The handler gives
 // ask the parameters of the path.
 func (d discoveryV1) answer(ask func(part func(string) string) (discovery.Answer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if node := wire.PathParam(r, "node"); node != "" {
+			if err := d.proofs.admit(r, discovery.Node{ID: node}); err != nil {
+				d.write(w, r, err)
+				return
+			}
+		}
 		a, err := ask(func(name string) string { return wire.PathParam(r, name) })
 		if err != nil {
 			d.write(w, r, err)

@@ -15,6 +15,7 @@ type discoveryV3 struct {
 	discoveryErrors
 	server *discovery.Publisher
 	reader *pollReader
+	proofs proofs
 }
 
 // badPollError reports a body that is not a poll, or not one for this path.
@@ -28,6 +29,9 @@ func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
 		in, err := d.reader.read(w, r)
 		if err == nil {
 			err = in.check(typeURL)
+		}
+		if err == nil {
+			err = d.proofs.admit(r, in.Node)
 		}
 		if err != nil {
 			d.write(w, r, err)

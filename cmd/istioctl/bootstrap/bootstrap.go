@@ -68,6 +68,11 @@ An Envoy of the v1 API takes its identity from the command line: start it with
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --xds mesh.example:15010 \
       --xds-ca ca.crt --xds-cert web.crt --xds-key web.key
 
+  # A sidecar that proves itself by a token
+  istioctl token create web -n shop --audience pilot-api-xds --ttl 720h --envoy-file /etc/envoy/token.yaml
+  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --xds mesh.example:15010 \
+      --xds-ca ca.crt --xds-token-file /etc/envoy/token.yaml
+
   # A sidecar that polls every 10 to 20 seconds
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api rest --refresh-delay 10s
 
@@ -127,6 +132,7 @@ func addBootstrap(cmd *cobra.Command, options *envoy.BootstrapOptions) {
 	flags.StringVar(&options.XDSCAFile, "xds-ca", "", "authorities of a server that streams with TLS (--grpc-tls-cert of pilot-api); the default is --ca-file if --server is https")
 	flags.StringVar(&options.XDSCertFile, "xds-cert", "", "client certificate of the Envoy for streams, with --xds-key (--grpc-client-ca of pilot-api)")
 	flags.StringVar(&options.XDSKeyFile, "xds-key", "", "key of --xds-cert")
+	flags.StringVar(&options.XDSTokenFile, "xds-token-file", "", "file with the token by which the proxy proves itself (pilot-api --proxy-auth token): for an Envoy made by 'istioctl token create --envoy-file', for gRPC with the token alone")
 	flags.IntVar(&options.AdminPort, "admin-port", options.AdminPort,
 		"port of the Envoy's admin interface, on loopback; 0 chooses a free port, which envoy --admin-address-path FILE writes to FILE")
 	flags.DurationVar(&options.RefreshDelay, refreshDelay, options.RefreshDelay, "time between two polls for clusters and listeners, with --api rest or v1")

@@ -28,7 +28,7 @@ const socketPatience = 3 * time.Second
 // server is on this machine and this user may open the socket. Otherwise it warns that
 // the Envoy receives no private keys.
 func (o *Options) useSocket(ctx context.Context, s *cli.Session) {
-	if o.envoy.API == envoy.V1 || o.envoy.API == envoy.GRPC || o.envoy.XDSCertFile != "" {
+	if o.envoy.API == envoy.V1 || o.envoy.API == envoy.GRPC || o.envoy.XDSCertFile != "" || o.envoy.XDSTokenFile != "" {
 		return // These receive no secrets, or prove their right to them in another way.
 	}
 	var file string

@@ -10,6 +10,8 @@ import (
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/internal/wholefile"
 )
 
 // Tokens gives tokens, and says who the caller is.
@@ -29,6 +31,7 @@ type Options struct {
 
 	audiences []string
 	ttl       time.Duration
+	envoyFile string
 }
 
 // NewCommand returns the command token, with create below it.
@@ -57,17 +60,22 @@ func newCreate(s *cli.Session) *cobra.Command {
 		Use:   "create ACCOUNT",
 		Short: "Print a token of a service account",
 		Long: `Print a token of a ServiceAccount. It ends after its time, and when the ServiceAccount is
-deleted. Nobody can ask for the same token again.`,
+deleted. Nobody can ask for the same token again.
+
+With --envoy-file the token goes into a file from which an Envoy takes it (istioctl
+bootstrap --xds-token-file). The command replaces the file as a whole, and only its owner
+can read it. An Envoy that runs uses the new token at once.`,
 		Example: `  # A token for a pipeline, for a day
   istioctl token create deployer -n shop --ttl 24h
 
   # A token by which a proxy proves itself
-  istioctl token create web -n shop --audience pilot-api-xds > web.token`,
+  istioctl token create web -n shop --audience pilot-api-xds --envoy-file token.yaml`,
 		Args: cli.ArgsOr(cobra.ExactArgs(1), "say which account: istioctl token create ACCOUNT"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return flags.Run(cmd.Context(), s, args[0]) }
 	cmd.Flags().StringSliceVar(&flags.audiences, "audience", nil, "what the token is for: pilot-api, the API, or pilot-api-xds, proxies (default pilot-api)")
 	cmd.Flags().DurationVar(&flags.ttl, "ttl", time.Hour, "how long the token is good, at least 10m")
+	cmd.Flags().StringVar(&flags.envoyFile, "envoy-file", "", "write the token into this file, in the form that an Envoy reads, and print nothing")
 	return cmd
 }
 
@@ -84,7 +92,14 @@ func (o Options) Run(ctx context.Context, s *cli.Session, account string) error 
 	if err != nil {
 		return s.Fail(ctx, err)
 	}
-	_, err = fmt.Fprintln(s.Stdout, token.Text)
+	if o.envoyFile == "" {
+		_, err = fmt.Fprintln(s.Stdout, token.Text)
+		return err
+	}
+	text, err := envoy.TokenSecret(token.Text)
+	if err == nil {
+		err = wholefile.WriteText(o.envoyFile, 0o600, text)
+	}
 	return err
 }
 

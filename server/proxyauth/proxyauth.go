@@ -1,0 +1,134 @@
+// Package proxyauth proves for which workload a proxy asks, and decides what it may say of
+// itself. It is the same for streams and for polls.
+//
+// Comes in: the credentials of a connection or request, and the node of the proxy. Goes out: a
+// Proof, or an error that says why there is none. The package knows no configuration.
+//
+//	proxyauth.go  proofs and claims
+//	spiffe.go     the SPIFFE ID in a certificate
+package proxyauth
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	"github.com/pilot-api/pilot-api/security/authn"
+	"github.com/pilot-api/pilot-api/security/authz"
+	"github.com/pilot-api/pilot-api/security/identity"
+)
+
+// Options configure a Prover. One of Certificates and Tokens is set.
+type Options struct {
+	// Certificates says that a proxy proves itself by a client certificate with a SPIFFE ID.
+	Certificates bool
+	// Tokens proves the tokens of proxies.
+	Tokens *authn.Authenticator
+	// TrustDomain is that of the SPIFFE IDs.
+	TrustDomain string
+	// Authorizer decides what a proxy may claim beyond being a sidecar of its namespace.
+	Authorizer authz.Authorizer
+}
+
+// Prover proves proxies. It is safe for concurrent use.
+type Prover struct{ opts Options }
+
+// New returns a Prover.
+func New(opts Options) *Prover { return &Prover{opts} }
+
+// Credentials are what a proxy shows.
+type Credentials struct {
+	Context       context.Context
+	TLS           *tls.ConnectionState // nil for plain text
+	Authorization []string             // headers
+	Address       string
+}
+
+// Proof says for which workloads a proxy asks: those of a service account.
+type Proof struct {
+	Namespace, Account string
+
+	who identity.Identity
+}
+
+// ErrUnproved means that a proxy does not prove itself.
+var ErrUnproved = errors.New("the proxy does not prove itself")
+
+// Prove returns the proof of some credentials. The error is ErrUnproved.
+func (p *Prover) Prove(c Credentials) (Proof, error) {
+	var proof Proof
+	var err error
+	if p.opts.Certificates {
+		proof, err = p.byCertificate(c.TLS)
+	} else {
+		proof, err = p.byToken(c)
+	}
+	if err != nil {
+		return Proof{}, fmt.Errorf("%w: %w", ErrUnproved, err)
+	}
+	return proof, nil
+}
+
+func (p *Prover) byCertificate(conn *tls.ConnectionState) (Proof, error) {
+	if conn == nil || len(conn.VerifiedChains) == 0 {
+		return Proof{}, errors.New("it shows no client certificate")
+	}
+	namespace, account, err := SPIFFE(conn.VerifiedChains[0][0].URIs, p.opts.TrustDomain)
+	if err != nil {
+		return Proof{}, fmt.Errorf("its client certificate is for no proxy: %w", err)
+	}
+	return Proof{namespace, account, identity.Identity{
+		Name: authz.AccountName(namespace, account), Groups: append(authz.AccountGroups(namespace), identity.Authenticated), By: identity.ByCertificate,
+	}}, nil
+}
+
+func (p *Prover) byToken(c Credentials) (Proof, error) {
+	who, err := p.opts.Tokens.Token(c.Context, c.Authorization, c.Address)
+	if err != nil {
+		return Proof{}, err
+	}
+	namespace, account, is := authn.AccountOf(who)
+	if !is {
+		return Proof{}, errors.New("its token is not one of a ServiceAccount")
+	}
+	return Proof{namespace, account, who}, nil
+}
+
+// Claim is what a proxy says of itself.
+type Claim struct {
+	Node      string // its id
+	Namespace string
+	Role      string
+	// Labels says that the node states labels. They decide which Gateways and rules it has.
+	Labels bool
+}
+
+// sidecar is the role that needs no right.
+const sidecar = "sidecar"
+
+// ErrForbidden means that a proxy claims more than it may.
+var ErrForbidden = errors.New("the proxy claims what it may not")
+
+// Admit returns an error unless a proven proxy may claim something: it is of its own
+// namespace, and it is a sidecar without labels of its own, or has the verb claim on
+// proxies/ROLE and proxies/labels there. The error is ErrForbidden.
+func (p *Prover) Admit(ctx context.Context, proof Proof, c Claim) error {
+	if c.Namespace != proof.Namespace {
+		return fmt.Errorf("%w: %s says that it is of namespace %q, and its proof is for %q", ErrForbidden, c.Node, c.Namespace, proof.Namespace)
+	}
+	var claimed []string
+	if c.Role != sidecar {
+		claimed = append(claimed, c.Role)
+	}
+	if c.Labels {
+		claimed = append(claimed, "labels")
+	}
+	for _, what := range claimed {
+		a := authz.Attributes{Verb: authz.VerbClaim, Group: "registry.istio.io", Resource: "proxies", Subresource: what, Namespace: proof.Namespace, Name: proof.Account}
+		if d := p.opts.Authorizer.Authorize(ctx, proof.who, a); !d.Allowed {
+			return fmt.Errorf("%w: %s: user %q cannot %s", ErrForbidden, c.Node, proof.who.Name, a)
+		}
+	}
+	return nil
+}
