@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -90,7 +90,7 @@ func (d *candidate) checkNames() {
 		d.invalid("metadata.namespace", fmt.Sprintf("must be left out: a %s is in no namespace, found %s", d.kind.Kind, short(given)))
 	}
 	name, ok := meta["name"].(string)
-	if !d.kind.PathNames || !ok || len(path.IsValidPathSegmentName(name)) > 0 || len(name) > maxPathName {
+	if !d.kind.PathNames || !ok || len(content.IsPathSegmentName(name)) > 0 || len(name) > maxPathName {
 		return
 	}
 	d.list = slices.DeleteFunc(d.list, func(p diag.Problem) bool { return p.Field == "metadata.name" })

@@ -25,7 +25,6 @@ func compareNames(a, b *schema.Object) int {
 
 func before(a, b *schema.Object) bool { return compareNames(a, b) < 0 }
 
-
 // compareNamespaces compares namespaces as if each ended in a slash.
 func compareNamespaces(a, b string) int {
 	n := min(len(a), len(b))
