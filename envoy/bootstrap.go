@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,12 +138,13 @@ func (o BootstrapOptions) check() (replicas, error) {
 	complain(o.NodeID == "", "node ID must not be empty")
 	complain(o.Cluster == "", "service cluster must not be empty")
 	complain(o.CAFile == "" && server.tls, "CA file must not be empty for an https server")
-	complain(o.API == V1 && (o.XDSCAFile != "" || o.XDSCertFile != "" || o.XDSKeyFile != ""),
+	complain(!o.API.Streams() && (o.API == V1 || !server.tls) && (o.XDSCAFile != "" || o.XDSCertFile != "" || o.XDSKeyFile != ""),
 		"authorities and certificates for streams do not go with %s: a server that is polled is trusted by the CA file if it is https", o.API)
 	complain((o.XDSCertFile == "") != (o.XDSKeyFile == ""), "a certificate for streams and its key go together")
 	complain(o.XDSCertFile != "" && !server.tls && o.XDSCAFile == "", "a certificate for streams needs the authorities of the server: nothing is shown to one that is not reached with TLS")
 	complain(o.XDSTokenFile != "" && o.API == V1, "a token does not go with %s", o.API)
 	complain(o.XDSTokenFile != "" && !server.tls && o.XDSCAFile == "" && !onLoopback(replicas), "a token goes by TLS only: give the authorities of the server")
+	complain(o.XDSTokenFile != "" && !filepath.IsAbs(o.XDSTokenFile), "token file must be an absolute path, found %q: an Envoy follows no other", o.XDSTokenFile)
 	complain(o.XDSTokenFile != "" && o.Socket != "", "a token does not go with a socket, which proves more")
 	complain(o.Socket != "" && o.API != ADS && o.API != Delta && o.API != REST, "a socket does not go with %s", o.API)
 	complain(!slices.Contains(APIs, o.API), "API must be one of %v, found %q", APIs, o.API)

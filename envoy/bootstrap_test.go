@@ -145,7 +145,7 @@ func TestBootstrapComplains(t *testing.T) {
 	wantComplaint(t, "admin port must be 1 to 65535 in the v1 API, found 0", func(o *envoy.BootstrapOptions) { o.AdminPort, o.API = 0, envoy.V1 })
 	wantComplaint(t, "refresh delay must be at least 1ms, found 0s", func(o *envoy.BootstrapOptions) { o.RefreshDelay = 0 })
 	wantComplaint(t, "a socket does not go with grpc", func(o *envoy.BootstrapOptions) { o.API, o.Socket = envoy.GRPC, "/a" })
-	wantComplaint(t, "do not go with v1", func(o *envoy.BootstrapOptions) { o.API, o.XDSCAFile = envoy.V1, "ca.crt" })
+	wantComplaint(t, "do not go with rest", func(o *envoy.BootstrapOptions) { o.API, o.XDSCAFile = envoy.REST, "ca.crt" })
 	wantComplaint(t, "a certificate for streams and its key go together", func(o *envoy.BootstrapOptions) { o.XDSCAFile, o.XDSCertFile = "ca.crt", "web.crt" })
 	wantComplaint(t, "a certificate for streams needs the authorities", func(o *envoy.BootstrapOptions) { o.XDSCertFile, o.XDSKeyFile = "web.crt", "web.key" })
 	wantComplaint(t, "CA file must not be empty", func(o *envoy.BootstrapOptions) { o.Server, o.CAFile = "https://a", "" })

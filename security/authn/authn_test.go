@@ -96,7 +96,7 @@ func TestTokenFileIsFollowed(t *testing.T) {
 			if err := os.WriteFile(name, []byte(step.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(2 * time.Second)
+			time.Sleep(3 * time.Second)
 			if _, err := ask(a, "Bearer "+adasToken); (err == nil) != step.ada {
 				t.Errorf("after %q: %v", step.text, err)
 			}

@@ -18,8 +18,9 @@ const (
 	maxFollowed = 16 << 20
 )
 
-// followedFile is the content of a file, read again when it changes. A file that cannot be
-// read or understood is reported, and its last good content stays in use.
+// followedFile is the content of a file, read again when it changes. A change is taken when two
+// looks find the same, because the first one may see half of it. A file that cannot be read or
+// understood is reported, and its last good content stays in use.
 type followedFile[T any] struct {
 	flag, name string
 	parse      func([]byte) (T, error)
@@ -27,7 +28,9 @@ type followedFile[T any] struct {
 
 	value   atomic.Pointer[T]
 	changes atomic.Uint64
-	text    []byte // of the last look
+	text    []byte // in use, or not understood
+	seen    []byte // of the last look
+	failed  error  // why the last text is not in use; nil if it is
 	problem string // of the last look
 }
 
@@ -45,8 +48,11 @@ func (f *followedFile[T]) get() T { return *f.value.Load() }
 
 func (f *followedFile[T]) look() error {
 	text, err := readBounded(f.name)
-	if err == nil && f.value.Load() != nil && bytes.Equal(text, f.text) {
-		return nil
+	if err == nil && f.value.Load() != nil {
+		settled := bytes.Equal(text, f.seen)
+		if f.seen = text; !settled || bytes.Equal(text, f.text) {
+			return f.failed
+		}
 	}
 	var value T
 	if err == nil {
@@ -54,8 +60,10 @@ func (f *followedFile[T]) look() error {
 		value, err = f.parse(text)
 	}
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", f.flag, f.name, err)
+		f.failed = fmt.Errorf("%s %s: %w", f.flag, f.name, err)
+		return f.failed
 	}
+	f.failed = nil
 	f.value.Store(&value)
 	f.changes.Add(1)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -101,6 +102,14 @@ An Envoy of the v1 API takes its identity from the command line: start it with
 // Run prints the configuration of the proxy with a node ID.
 func (o Options) Run(ctx context.Context, s *cli.Session, node string) error {
 	o.envoy.NodeID, o.envoy.Server = node, s.Server
+	if file := o.envoy.XDSTokenFile; file != "" {
+		// An Envoy follows only files that it knows by their whole path.
+		whole, err := filepath.Abs(file)
+		if err != nil {
+			return err
+		}
+		o.envoy.XDSTokenFile = whole
+	}
 	text, err := envoy.Bootstrap(o.envoy)
 	if err := errors.Join(checkNode(node, o.envoy.Labels), o.checkPolls(), err); err != nil {
 		return cli.Usage(err)

@@ -65,7 +65,7 @@ func TestExportComesBack(t *testing.T) {
 			}
 		}
 	})
-	for _, kind := range schema.Kinds() {
+	for _, kind := range schema.MeshKinds() {
 		if !seen[kind.Kind] {
 			t.Errorf("no %s was drawn", kind.Kind)
 		}

@@ -42,6 +42,8 @@ func NewCommand(s *cli.Session) *cobra.Command {
 		Long: `Ask the server for tokens of ServiceAccounts, which are the identities of programs:
 pipelines and proxies. A ServiceAccount is an object like others: create it with
 'istioctl create', and give it rights with a RoleBinding.`,
+		Example: `  # A token for a pipeline, for a day
+  istioctl token create deployer -n shop --ttl 24h`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.Usagef("there is no 'istioctl token %s'", args[0])
