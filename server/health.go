@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/pprof"
 	"slices"
 	"strings"
 	"time"
@@ -71,6 +72,22 @@ func runChecks(w http.ResponseWriter, r *http.Request, name string, checks []Che
 
 func (s *Server) version(w http.ResponseWriter, r *http.Request) error {
 	return answer.WriteJSON(w, r, s.opts.Version)
+}
+
+// profile answers with a profile of the process.
+func profile(w http.ResponseWriter, r *http.Request) {
+	switch chi.URLParam(r, "profile") {
+	case "cmdline":
+		pprof.Cmdline(w, r)
+	case "profile":
+		pprof.Profile(w, r)
+	case "symbol":
+		pprof.Symbol(w, r)
+	case "trace":
+		pprof.Trace(w, r)
+	default:
+		pprof.Index(w, r)
+	}
 }
 
 // index lists the paths without parameters.

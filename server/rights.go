@@ -33,6 +33,8 @@ type rights map[string]right
 var fixedRights = rights{
 	"GET /":                                   {},
 	"GET /version":                            {},
+	"GET /debug/pprof/":                       {},
+	"GET /debug/pprof/{profile}":              {},
 	"GET /metrics":                            {},
 	"GET /api":                                {},
 	"GET /api/v1":                             {},

@@ -301,6 +301,8 @@ func TestForeignNamespaceIsClosed(t *testing.T) {
 	w.want(200, "GET", rulesIn("shop"), "", ed)
 	w.want(403, "GET", pathOf("Role", "shop"), "", ed)
 	w.want(200, "GET", pathOf("Role", "shop"), "", adam)
+	w.want(403, "GET", "/debug/pprof/heap", "", ed)
+	w.want(200, "GET", "/debug/pprof/heap", "", root)
 }
 
 // withoutStatus returns an object without its status.

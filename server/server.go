@@ -36,6 +36,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"net/http/pprof"
 	"sync"
 
 	"github.com/go-chi/chi/v5"
@@ -168,6 +169,12 @@ func (s *Server) mountAPI(r chi.Router) {
 	r.Get("/", s.index)
 	r.Get("/version", s.handle(s.version))
 	r.Method(http.MethodGet, "/metrics", s.metrics.handler(s.opts.Registry))
+
+	if s.opts.Authn != nil {
+		// Profiles show what the server works on, so only users with a right see them.
+		r.Get("/debug/pprof/", pprof.Index)
+		r.Get("/debug/pprof/{profile}", profile)
+	}
 
 	r.Get("/api", s.handle(s.coreVersions))
 	r.Get("/api/v1", s.handle(s.coreResources))

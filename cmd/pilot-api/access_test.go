@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
+	"github.com/pilot-api/pilot-api/internal/testbed"
 	"github.com/pilot-api/pilot-api/security/identity"
 )
 
@@ -32,17 +34,24 @@ type secured struct {
 func startSecured(t *testing.T, flags ...string) *secured {
 	t.Helper()
 	dir := t.TempDir()
-	s := &secured{api: freeAddress(t), polls: freeAddress(t), dir: dir, authority: selfsigned.NewAuthority(t, dir)}
+	s := &secured{dir: dir, authority: selfsigned.NewAuthority(t, dir)}
 	s.authority.Issue(t, "127.0.0.1")
 	s.authority.IssueUser(t, time.Hour, "bob", identity.Masters)
 	if err := os.WriteFile(s.at("tokens"), []byte(adasToken+`,ada,1,"`+identity.Masters+`"`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return s.start(t, "data", flags...)
+}
+
+// start starts a server with the certificates and users of s, and with its data in a folder.
+func (s *secured) start(t *testing.T, data string, flags ...string) *secured {
+	t.Helper()
+	s = &secured{api: freeAddress(t), polls: freeAddress(t), dir: s.dir, authority: s.authority}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {
 		done <- Main(ctx, append([]string{
-			"--listen", s.api, "--discovery-listen", s.polls, "--grpc-listen", "127.0.0.1:0", "--data-dir", s.at("data"), "--log-level", "error",
+			"--listen", s.api, "--discovery-listen", s.polls, "--grpc-listen", "127.0.0.1:0", "--data-dir", s.at(data), "--log-level", "error",
 			"--tls-cert", s.at("127.0.0.1.crt"), "--tls-key", s.at("127.0.0.1.key"), "--client-ca", s.at("authority.crt"), "--token-file", s.at("tokens"),
 		}, flags...), io.Discard, os.Stderr)
 	}()
@@ -240,5 +249,79 @@ func TestAddressesBeyondLoopback(t *testing.T) {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: %v, want %q", flags, err, want)
 		}
+	}
+}
+
+// TestReplicasProveThemselves checks that replicas that ask users for proofs prove themselves to
+// each other: each answers with the proxies of the other, and what they ask for is closed to
+// users without a right.
+func TestReplicasProveThemselves(t *testing.T) {
+	outside.Slow(t)
+	etcd, err := testbed.StartEtcd(t.Context(), t.TempDir(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(etcd.Close)
+	dir := t.TempDir()
+	s := &secured{dir: dir, authority: selfsigned.NewAuthority(t, dir)}
+	s.authority.Issue(t, "127.0.0.1")
+	s.authority.IssueUser(t, time.Hour, "bob", identity.Masters)
+	s.authority.IssueUser(t, time.Hour, "eve")
+	if err := os.WriteFile(s.at("tokens"), []byte(adasToken+`,ada,1`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	streams := freeAddress(t)
+	flags := []string{"--etcd-endpoints", etcd.Members[0].URL(), "--peer-ca", s.at("authority.crt")}
+	first := s.start(t, "first", append(flags, "--grpc-listen", streams)...)
+	second := s.start(t, "second", flags...)
+	held := make(chan struct{})
+	ended := make(chan struct{})
+	t.Cleanup(func() { close(held); <-ended })
+	go func() {
+		defer close(ended)
+		first.hold(t, streams, held)
+	}()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		a := second.get(t, second.api, "/apis/registry.istio.io/v1/proxies", "", "bob")
+		if strings.Contains(a.text, webNode) && a.Header.Get("Warning") == "" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the second replica does not know the proxy of the first: %s %q", a.text, a.Header.Get("Warning"))
+		}
+	}
+	for user, want := range map[string]int{"": 401, "eve": 403} {
+		if a := second.get(t, second.api, "/apis/registry.istio.io/v1/standings?local=true", "", user); a.StatusCode != want {
+			t.Errorf("standings for %q: %d %s", user, a.StatusCode, a.text)
+		}
+	}
+}
+
+// TestKubectlProvesItself uses an unmodified kubectl with a certificate and with a token, while
+// the server's certificate is replaced. No request fails.
+func TestKubectlProvesItself(t *testing.T) {
+	outside.Slow(t)
+	kubectl := outside.Tool(t, "kubectl")
+	s := startSecured(t)
+	run := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), kubectl, append([]string{"-s", "https://" + s.api, "--certificate-authority", s.at("authority.crt")}, args...)...)
+		cmd.Env = append(os.Environ(), "KUBECONFIG=/dev/null", "HOME="+t.TempDir())
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("kubectl %q: %v: %s", args, err, out)
+		}
+		return string(out)
+	}
+	byCertificate := []string{"--client-certificate", s.at("bob.crt"), "--client-key", s.at("bob.key")}
+	byToken := []string{"--token", adasToken}
+	for round := range 4 {
+		for user, proof := range map[string][]string{"bob": byCertificate, "ada": byToken} {
+			if out := run(append(proof, "auth", "whoami")...); !strings.Contains(out, user) || !strings.Contains(out, identity.Masters) {
+				t.Errorf("round %d, %s: %s", round, user, out)
+			}
+		}
+		s.authority.Issue(t, "127.0.0.1")
+		s.authority.IssueUser(t, time.Hour, "bob", identity.Masters)
+		time.Sleep(600 * time.Millisecond) // Some rounds come before the server has looked, some after.
 	}
 }

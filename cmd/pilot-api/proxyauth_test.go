@@ -164,6 +164,27 @@ func (s *secured) hello(t *testing.T, address, token string, certificate *tls.Ce
 	return status.Code(err), fmt.Sprint(err)
 }
 
+// hold keeps a stream of webNode open until held is closed.
+func (s *secured) hold(t *testing.T, address string, held <-chan struct{}) {
+	settings := &tls.Config{RootCAs: x509.NewCertPool()}
+	settings.RootCAs.AddCert(s.authority.Certificate)
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(credentials.NewTLS(settings)))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer conn.Close()
+	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(context.Background())
+	if err == nil {
+		err = stream.Send(&discoveryv3.DiscoveryRequest{Node: nodeOf(webNode, nil), TypeUrl: discovery.ClusterType})
+	}
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	<-held
+}
+
 func nodeOf(id string, labels map[string]any) *corev3.Node {
 	node := &corev3.Node{Id: id}
 	if labels != nil {
