@@ -14,6 +14,9 @@ VERSION     := $(shell git describe --tags --dirty 2>/dev/null || echo $(RELEASE
 LDFLAGS     := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 KUBECTL     := v1.37.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+# The database of vulnerabilities; empty means the one of Go's authors.
+VULNDB      :=
 
 # Packages whose tests start servers and Envoys run two at a time; a hung one
 # is stopped with its stacks printed. Of parallel tests, which mostly wait, four run
@@ -89,6 +92,16 @@ lint: .tools/staticcheck ## format, vet, staticcheck
 .PHONY: check
 check: lint build .tools/envoy .tools/kubectl ## the one command before sending: lint, and the tests under the race detector
 	CGO_ENABLED=1 go test -race $(TESTFLAGS) ./...
+
+.PHONY: supply
+supply: build ## check licences, write bills of materials (bin/*.cdx.json), look for known vulnerabilities (VULNDB=file:///folder for a copy of the database), and build twice to compare
+	@cd internal/tools/supply && go build -o ../../../.tools/supply .
+	@for program in pilot-api istioctl; do \
+		.tools/supply licences bin/$$program > bin/$$program.licences && .tools/supply sbom bin/$$program > bin/$$program.cdx.json || exit 1; \
+		echo "$$program: $$(wc -l < bin/$$program.licences) modules, all with known licences; bin/$$program.cdx.json"; \
+	done
+	@internal/tools/reproduce.sh
+	@internal/tools/vulnerabilities.sh "$(GOVULNCHECK)" "$(VULNDB)"
 
 .PHONY: docs
 docs: ## write the generated pages anew: fields and their tests, mesh settings, commands and flags
