@@ -19,6 +19,7 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/get"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/history"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/login"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/proxy"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/token"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/wait"
@@ -87,7 +88,7 @@ func verbs(s *cli.Session) []*cobra.Command {
 		diff.NewCommand(s), history.NewCommand(s), history.NewRollbackCommand(s), export.NewCommand(s),
 		analyze.NewCommand(s), analyze.NewProblemsCommand(s), analyze.NewValidateCommand(s),
 		proxy.NewConfigCommand(s), proxy.NewStatusCommand(s), proxy.NewRouteCommand(s), bootstrap.NewCommand(s),
-		config.NewCommand(s), token.NewCommand(s), token.NewWhoCommand(s), fields.NewCommand(s), newVersion(s), newCompletion(s),
+		config.NewCommand(s), token.NewCommand(s), token.NewWhoCommand(s), login.NewCommand(s), fields.NewCommand(s), newVersion(s), newCompletion(s),
 	}
 }
 

@@ -2,6 +2,7 @@ package contexts
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/oidclogin"
 )
 
 // Access holds the credentials for a server, or for the proxy in front of it, and how
@@ -26,13 +28,15 @@ type Access struct {
 	ClientKey            string `json:"clientKey,omitempty"`
 	// ServerName is the name in the server's certificate; "" means the host of its URL.
 	ServerName string `json:"tlsServerName,omitempty"`
+
+	login *oidclogin.Source // gives the token if no other is set; nil for none
 }
 
 // Or returns a, with what it leaves open from other. A token of either kind leaves no other
 // open, and a certificate and its key go together.
 func (a Access) Or(other Access) Access {
 	if a.Token == "" && a.TokenFile == "" {
-		a.Token, a.TokenFile = other.Token, other.TokenFile
+		a.Token, a.TokenFile, a.login = other.Token, other.TokenFile, other.login
 	}
 	if a.ClientCertificate == "" && a.ClientKey == "" {
 		a.ClientCertificate, a.ClientKey = other.ClientCertificate, other.ClientKey
@@ -64,13 +68,13 @@ func (a Access) Apply(opts *client.Options, server string) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = settings
 	opts.HTTPClient = &http.Client{Transport: transport}
-	if a.TokenFile == "" && a.Token == "" {
+	if a.TokenFile == "" && a.Token == "" && a.login == nil {
 		return nil
 	}
 	if !isPrivate(server) {
 		return fmt.Errorf("a token goes by https only, not to %s", server)
 	}
-	opts.HTTPClient.Transport = bearer{transport, a.Token, a.TokenFile}
+	opts.HTTPClient.Transport = bearer{transport, a}
 	return nil
 }
 
@@ -105,25 +109,33 @@ func (a Access) tls() (*tls.Config, error) {
 	return settings, nil
 }
 
-// bearer sends a token, or that of a file if it is "". It follows rotations of the file.
+// bearer adds the token of an Access to requests.
 type bearer struct {
 	http.RoundTripper
-	token, file string
+	access Access
 }
 
 // RoundTrip implements http.RoundTripper.
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	token := b.token
-	if token == "" {
-		text, err := os.ReadFile(b.file)
-		if err != nil {
-			return nil, err
-		}
-		token = string(text)
+	token, err := b.access.token(r.Context())
+	if err != nil {
+		return nil, err
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(token))
 	return b.RoundTripper.RoundTrip(r)
+}
+
+// token returns the token, that of the file, which is read each time, or that of the login.
+func (a Access) token(ctx context.Context) (string, error) {
+	switch {
+	case a.Token != "":
+		return a.Token, nil
+	case a.TokenFile != "":
+		text, err := os.ReadFile(a.TokenFile)
+		return string(text), err
+	}
+	return a.login.Token(ctx)
 }
 
 // IsLoopback reports whether a host is this machine.

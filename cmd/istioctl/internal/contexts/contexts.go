@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/oidclogin"
 	"github.com/pilot-api/pilot-api/internal/wholefile"
 )
 
@@ -30,6 +32,8 @@ type Context struct {
 	Server    string `json:"server,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Access
+	// Login is where the person who uses the context logs in; nil for nowhere.
+	Login *oidclogin.Issuer `json:"login,omitempty"`
 }
 
 // configFile returns the path of the file with the contexts, "" if it is unknown.
@@ -121,5 +125,14 @@ func (c *File) Find(name string) (*Context, error) {
 // Credentials returns the credentials of a context. Relative names are below the folder
 // of the config file.
 func (c *File) Credentials(of *Context) Access {
-	return of.below(filepath.Dir(c.file))
+	out := of.below(filepath.Dir(c.file))
+	if of.Login != nil {
+		out.login = &oidclogin.Source{Issuer: *of.Login, File: c.LoginFile(of)}
+	}
+	return out
+}
+
+// LoginFile returns the file with the tokens of a context.
+func (c *File) LoginFile(of *Context) string {
+	return filepath.Join(filepath.Dir(c.file), "tokens", url.PathEscape(of.Name)+".json")
 }

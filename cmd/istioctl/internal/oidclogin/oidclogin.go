@@ -1,0 +1,216 @@
+package oidclogin
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/golang-jwt/jwt/v5"
+	"golang.org/x/oauth2"
+
+	"github.com/pilot-api/pilot-api/internal/wholefile"
+)
+
+// Issuer is where a person logs in.
+type Issuer struct {
+	URL      string `json:"issuer"`
+	ClientID string `json:"clientID"`
+	// CAFile has the authorities of the issuer's server; "" means those of the system.
+	CAFile string   `json:"certificateAuthority,omitempty"`
+	Scopes []string `json:"scopes,omitempty"` // besides openid and offline_access
+}
+
+// timeout bounds each request to an issuer.
+const timeout = 30 * time.Second
+
+// early is how long before its end a token is replaced.
+const early = time.Minute
+
+// tokens is the content of the file.
+type tokens struct {
+	Issuer       string    `json:"issuer"`
+	ClientID     string    `json:"clientID"`
+	IDToken      string    `json:"idToken"`
+	End          time.Time `json:"end"`
+	RefreshToken string    `json:"refreshToken,omitempty"`
+}
+
+// good reports whether the token is good for another request.
+func (t tokens) good() bool { return time.Until(t.End) > early }
+
+// client returns a context with the HTTP client for requests to the issuer.
+func (i Issuer) client(ctx context.Context) (context.Context, error) {
+	if !strings.HasPrefix(i.URL, "https://") {
+		return nil, fmt.Errorf("issuer %q: its URL must begin with https://", i.URL)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	if i.CAFile != "" {
+		text, err := os.ReadFile(i.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s: no certificate in it", i.CAFile)
+		}
+	}
+	return oidc.ClientContext(ctx, &http.Client{Timeout: timeout, Transport: transport}), nil
+}
+
+// config asks the issuer where it answers.
+func (i Issuer) config(ctx context.Context) (*oauth2.Config, error) {
+	provider, err := oidc.NewProvider(ctx, i.URL)
+	if err != nil {
+		return nil, fmt.Errorf("issuer %s: %w", i.URL, err)
+	}
+	return &oauth2.Config{
+		ClientID: i.ClientID, Endpoint: provider.Endpoint(),
+		Scopes: append([]string{oidc.ScopeOpenID, oidc.ScopeOfflineAccess}, i.Scopes...),
+	}, nil
+}
+
+// Login has a person log in at the issuer, on any device, and writes the tokens into a file.
+// tell says which page to open, and which code to enter there.
+func Login(ctx context.Context, i Issuer, file string, tell func(page, code string)) error {
+	ctx, err := i.client(ctx)
+	if err != nil {
+		return err
+	}
+	config, err := i.config(ctx)
+	if err != nil {
+		return err
+	}
+	if config.Endpoint.DeviceAuthURL == "" {
+		return fmt.Errorf("issuer %s does not offer a login by another device (RFC 8628)", i.URL)
+	}
+	began, err := config.DeviceAuth(ctx)
+	if err != nil {
+		return fmt.Errorf("issuer %s: %w", i.URL, err)
+	}
+	page := began.VerificationURIComplete
+	if page == "" {
+		page = began.VerificationURI
+	}
+	tell(page, began.UserCode)
+	token, err := config.DeviceAccessToken(ctx, began)
+	if err != nil {
+		return fmt.Errorf("issuer %s: %w", i.URL, err)
+	}
+	return keep(i, file, token)
+}
+
+// keep writes tokens into the file.
+func keep(i Issuer, file string, token *oauth2.Token) error {
+	text, _ := token.Extra("id_token").(string)
+	if text == "" {
+		return fmt.Errorf("issuer %s gave no id_token", i.URL)
+	}
+	end, err := endOf(text)
+	if err != nil {
+		return fmt.Errorf("issuer %s: its id_token: %w", i.URL, err)
+	}
+	out, err := json.Marshal(tokens{Issuer: i.URL, ClientID: i.ClientID, IDToken: text, End: end, RefreshToken: token.RefreshToken})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return wholefile.WriteText(file, 0o600, out)
+}
+
+// endOf returns when a token ends. The server that gets the token checks its signature.
+func endOf(token string) (time.Time, error) {
+	var claims jwt.RegisteredClaims
+	if _, _, err := jwt.NewParser().ParseUnverified(token, &claims); err != nil {
+		return time.Time{}, err
+	}
+	if claims.ExpiresAt == nil {
+		return time.Time{}, errors.New("it has no claim exp")
+	}
+	return claims.ExpiresAt.Time, nil
+}
+
+// ErrNoLogin means that nobody has logged in, or that the login has ended.
+var ErrNoLogin = errors.New("log in with 'istioctl login'")
+
+// Source gives the token of a login, and replaces it before it ends. It is safe for concurrent
+// use.
+type Source struct {
+	Issuer Issuer
+	File   string
+
+	mu sync.Mutex
+}
+
+// Token returns a token for a request.
+func (s *Source) Token(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, err := s.read()
+	if err != nil {
+		return "", err
+	}
+	if known.good() {
+		return known.IDToken, nil
+	}
+	if known.RefreshToken == "" {
+		return "", fmt.Errorf("the login has ended: %w", ErrNoLogin)
+	}
+	ctx, err = s.Issuer.client(ctx)
+	if err != nil {
+		return "", err
+	}
+	config, err := s.Issuer.config(ctx)
+	if err != nil {
+		return "", err
+	}
+	next, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: known.RefreshToken}).Token()
+	var refused *oauth2.RetrieveError
+	switch {
+	case errors.As(err, &refused):
+		// An issuer may take each refresh token once, and another process may have used it.
+		if known, err := s.read(); err == nil && known.good() {
+			return known.IDToken, nil
+		}
+		return "", fmt.Errorf("the issuer no longer accepts the login: %w", ErrNoLogin)
+	case err != nil:
+		return "", err
+	}
+	if err := keep(s.Issuer, s.File, next); err != nil {
+		return "", err
+	}
+	text, _ := next.Extra("id_token").(string)
+	return text, nil
+}
+
+// read reads the file. Tokens of another issuer or client do not count.
+func (s *Source) read() (tokens, error) {
+	var known tokens
+	text, err := os.ReadFile(s.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return known, ErrNoLogin
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &known)
+	}
+	if err != nil {
+		return known, fmt.Errorf("%s: %w", s.File, err)
+	}
+	if known.Issuer != s.Issuer.URL || known.ClientID != s.Issuer.ClientID {
+		return known, fmt.Errorf("the login is one at another issuer: %w", ErrNoLogin)
+	}
+	return known, nil
+}
