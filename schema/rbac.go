@@ -53,7 +53,7 @@ func init() {
 	kind(KindRole, "A Role is a set of rights in its namespace. A RoleBinding of the namespace gives it to users, groups and service accounts. Rights only add up: nothing takes one away.",
 		Kind{Columns: []Column{rulesColumn}, spec: inJSON[RoleRules](), check: checkAs(checkRole)})
 	kind(KindClusterRole, "A ClusterRole is a set of rights. A ClusterRoleBinding gives them in all namespaces, and a RoleBinding gives them in its namespace. "+
-		"The server has some of its own, which cannot be changed: view, edit, admin, proxy, monitoring and those whose names begin with system:.",
+		"The server has some of its own: view, edit, admin, cluster-admin, proxy, monitoring and those whose names begin with system:. It restores them when it starts.",
 		Kind{Cluster: true, Columns: []Column{rulesColumn}, spec: inJSON[RoleRules](), check: checkAs(checkClusterRole)})
 	kind(KindRoleBinding, "A RoleBinding gives a Role of its namespace, or a ClusterRole, to users, groups and service accounts, in its namespace.",
 		Kind{Columns: []Column{roleColumn, subjectsColumn}, spec: inJSON[Binding](), check: checkAs(checkBinding)})

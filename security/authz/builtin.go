@@ -12,10 +12,11 @@ import (
 
 // The names of built-in ClusterRoles for people and programs.
 const (
-	RoleView       = "view"
-	RoleEdit       = "edit"
-	RoleAdmin      = "admin"
-	RoleMonitoring = "monitoring"
+	RoleView         = "view"
+	RoleEdit         = "edit"
+	RoleAdmin        = "admin"
+	RoleClusterAdmin = "cluster-admin"
+	RoleMonitoring   = "monitoring"
 )
 
 const (
@@ -75,6 +76,10 @@ var builtInRoles = map[string][]rbac.PolicyRule{
 	RoleView:  viewRules,
 	RoleEdit:  editRules,
 	RoleAdmin: adminRules,
+	RoleClusterAdmin: {
+		rule([]string{"*"}, []string{"*"}, "*"),
+		paths([]string{"*"}, "*"),
+	},
 	RoleMonitoring: {
 		paths([]string{"get"}, "/metrics", "/debug/pprof*"),
 		rule(readAll, []string{registryAPI}, "problems", "proxies"),
@@ -91,6 +96,7 @@ var builtInRoles = map[string][]rbac.PolicyRule{
 
 // builtInBindings give built-in roles to groups.
 var builtInBindings = map[string]struct{ role, group string }{
+	RoleClusterAdmin:           {RoleClusterAdmin, identity.Masters},
 	"system:discovery":         {"system:discovery", identity.Authenticated},
 	"system:basic-user":        {"system:basic-user", identity.Authenticated},
 	"system:replica":           {"system:replica", identity.Replicas},

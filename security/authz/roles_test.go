@@ -219,8 +219,8 @@ func TestBuiltInsAreValid(t *testing.T) {
 		}
 		roles.Put(o)
 	}
-	for _, name := range []string{authz.RoleView, authz.RoleEdit, authz.RoleAdmin, authz.RoleMonitoring} {
-		roles.Put(object(t, schema.KindClusterRoleBinding, "", name, schema.Binding{
+	for _, name := range []string{authz.RoleView, authz.RoleEdit, authz.RoleAdmin, authz.RoleClusterAdmin, authz.RoleMonitoring} {
+		roles.Put(object(t, schema.KindClusterRoleBinding, "", "test-"+name, schema.Binding{
 			RoleRef: rbac.RoleRef{Kind: schema.KindClusterRole, Name: name}, Subjects: []rbac.Subject{{Kind: rbac.UserKind, Name: name}},
 		}))
 	}
@@ -244,7 +244,7 @@ func TestBuiltInsAreValid(t *testing.T) {
 		{authz.Attributes{Verb: "list", Group: "registry.istio.io", Resource: "problems"}, true, true, true, true},
 		{authz.Attributes{Verb: "get", Group: "registry.istio.io", Resource: "standings"}, false, false, false, false},
 	} {
-		for name, want := range map[string]bool{authz.RoleView: tc.view, authz.RoleEdit: tc.edit, authz.RoleAdmin: tc.admin, authz.RoleMonitoring: tc.monitoring} {
+		for name, want := range map[string]bool{authz.RoleView: tc.view, authz.RoleEdit: tc.edit, authz.RoleAdmin: tc.admin, authz.RoleMonitoring: tc.monitoring, authz.RoleClusterAdmin: true} {
 			if got := roles.Authorize(t.Context(), identity.Identity{Name: name}, tc.a); got.Allowed != want {
 				t.Errorf("%s, %s: %v, want %v", name, tc.a, got.Allowed, want)
 			}
