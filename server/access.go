@@ -17,37 +17,38 @@ import (
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
-// authenticate puts the identity of the sender into the context of a request, and refuses
-// requests that do not prove one. A server without an Authenticator takes everybody for a
-// person on this machine.
+// authenticate puts the identity that a request is done as into its context, and refuses
+// requests that do not prove one.
 func (s *Server) authenticate(next http.Handler) http.Handler {
-	if s.opts.Authn == nil {
-		local := identity.Nobody(identity.Masters)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if e := audit.Of(r.Context()); e != nil {
-				e.SetIdentity(local)
-			}
-			next.ServeHTTP(w, r.WithContext(identity.NewContext(r.Context(), local)))
-		})
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, err := s.opts.Authn.Authenticate(r)
+		who, err := s.sender(r)
 		if err != nil {
 			s.failProof(w, r, err)
 			return
 		}
-		if e := audit.Of(r.Context()); e != nil {
-			e.SetIdentity(who)
+		e := audit.Of(r.Context())
+		if e != nil {
+			e.SetIdentity(who) // Also for a request that must not be done as somebody else.
 		}
-		if who, err = s.impersonated(r, who); err != nil {
+		as, err := s.impersonated(r, who)
+		if err != nil {
 			s.fail(w, r, err)
 			return
 		}
-		if e := audit.Of(r.Context()); e != nil {
-			e.SetIdentity(who)
+		if e != nil {
+			e.SetIdentity(as)
 		}
-		next.ServeHTTP(w, r.WithContext(identity.NewContext(r.Context(), who)))
+		next.ServeHTTP(w, r.WithContext(identity.NewContext(r.Context(), as)))
 	})
+}
+
+// sender returns who sends a request. A server without an Authenticator takes everybody for a
+// person on this machine.
+func (s *Server) sender(r *http.Request) (identity.Identity, error) {
+	if s.opts.Authn == nil {
+		return identity.Nobody(identity.Masters), nil
+	}
+	return s.opts.Authn.Authenticate(r)
 }
 
 // The headers of Kubernetes by which a client acts as somebody else.

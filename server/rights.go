@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -215,21 +216,33 @@ func (s *Server) allow(r *http.Request, row right, asked authz.Attributes) error
 const recheck = 2 * time.Second
 
 // whileAllowed returns a context that ends when the sender of a request no longer proves an
-// identity, or is no longer allowed something.
+// identity, may no longer act as somebody else, or is no longer allowed something. The context
+// that allowed is called with has the identity of that time, with its present groups.
 func (s *Server) whileAllowed(r *http.Request, allowed func(context.Context) bool) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(r.Context())
 	if s.opts.Authn == nil {
 		return ctx, stop // Everybody may do everything.
 	}
+	still := func() bool {
+		who, err := s.sender(r)
+		if err == nil {
+			who, err = s.impersonated(r, who)
+		}
+		return err == nil && allowed(identity.NewContext(ctx, who))
+	}
+	var mu sync.Mutex // so that the function sees the timer
+	mu.Lock()
+	defer mu.Unlock()
 	var look *time.Timer
 	look = time.AfterFunc(recheck, func() {
-		_, err := s.opts.Authn.Authenticate(r)
-		if err != nil || !allowed(ctx) {
-			stop()
-			return
-		}
-		if ctx.Err() == nil {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case ctx.Err() != nil:
+		case still():
 			look.Reset(recheck)
+		default:
+			stop()
 		}
 	})
 	return ctx, func() { look.Stop(); stop() }

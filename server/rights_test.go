@@ -421,31 +421,53 @@ func TestRunningWatchesLoseTheirRight(t *testing.T) {
 	outside.Slow(t)
 	w := governed(t)
 	for _, path := range []string{rulesIn("shop") + "?watch=true", "/apis/registry.istio.io/v1/watch?kinds=RouteRule&namespace=shop"} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name, value, _ := strings.Cut(ed, ": ")
-		req.Header.Set(name, value)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatal(resp, err)
-		}
-		defer resp.Body.Close()
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			for in := bufio.NewScanner(resp.Body); in.Scan(); {
-			}
-		}()
+		ended := w.watchAs(path, ed)
 		w.want(200, "DELETE", pathOf("RoleBinding", "shop")+"/eds", "", root)
-		select {
-		case <-ended:
-		case <-time.After(15 * time.Second):
-			t.Errorf("%s goes on without a right", path)
-		}
+		w.ends(path, ended)
 		w.made(root, bindingOf("RoleBinding", "shop", "eds", "ClusterRole", "edit", "ed"))
 		w.eventually(ed, 200, rulesIn("shop"))
+
+		// The right of the one that it acts as remains; the right to act so does not.
+		actors := pathOf("ClusterRoleBinding", "") + "/actors"
+		w.made(root, bindingOf("ClusterRoleBinding", "", "actors", "ClusterRole", "cluster-admin", "nil"))
+		w.eventually(nil_, 200, rulesIn("bank"))
+		ended = w.watchAs(path, nil_, "Impersonate-User: ed")
+		w.want(200, "DELETE", actors, "", root)
+		w.ends(path+" as another user", ended)
+	}
+}
+
+// watchAs starts a watch with headers. The channel is closed when it ends.
+func (w *world) watchAs(path string, headers ...string) <-chan struct{} {
+	w.Helper()
+	req, err := http.NewRequestWithContext(w.Context(), http.MethodGet, w.url+path, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		w.Fatal(resp, err)
+	}
+	w.Cleanup(func() { resp.Body.Close() })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for in := bufio.NewScanner(resp.Body); in.Scan(); {
+		}
+	}()
+	return ended
+}
+
+func (w *world) ends(path string, ended <-chan struct{}) {
+	w.Helper()
+	select {
+	case <-ended:
+	case <-time.After(15 * time.Second):
+		w.Errorf("%s goes on without a right", path)
 	}
 }
 
