@@ -507,6 +507,8 @@ func TestRulesForHostsOfOthers(t *testing.T) {
 		return fmt.Sprintf(`{"apiVersion":"networking.istio.io/v1","kind":"VirtualService","metadata":{"name":%q,"namespace":"shop"},
 			"spec":{"hosts":[%q],"gateways":[%q],"http":[{"route":[{"destination":{"host":"web"}}]}]}}`, name, host, gateway)
 	}
+	w.made(root, strings.Replace(entry("bank", "*.pay.example"), `"e"`, `"pay"`, 1))
+	w.made(root, strings.Replace(entry("shop", "own.pay.example"), `"e"`, `"own"`, 1))
 	w.made(root, entry("bank", "api.bank.example"))
 	w.made(root, strings.Replace(entry("bank", "ledger.bank.svc.cluster.local"), `"e"`, `"ledger"`, 1))
 	w.made(ed, entry("shop", "web.shop.example"))
@@ -517,7 +519,8 @@ func TestRulesForHostsOfOthers(t *testing.T) {
 	}
 	rule := `{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{"name":"r","namespace":"shop"},"spec":{"destination":{"name":"ledger","namespace":"bank"},"route":[{"weight":100}]}}`
 	for name, text := range map[string]string{
-		"host": virtual("a", "API.bank.example", "mesh"), "wildcard": virtual("a", "*.bank.example", "mesh"), "short": virtual("a", "ledger.bank", "mesh"),
+		"host": virtual("a", "API.bank.example", "mesh"), "wildcard": virtual("a", "*.bank.example", "mesh"), "under a wildcard": virtual("a", "card.pay.example", "mesh"),
+		"wildcard under another": virtual("a", "*.eu.pay.example", "mesh"), "short": virtual("a", "ledger.bank", "mesh"),
 		"route rule": rule, "gateway": virtual("a", "new.example", "bank/edge"),
 		"policy": `{"apiVersion":"networking.istio.io/v1","kind":"DestinationRule","metadata":{"name":"d","namespace":"shop"},"spec":{"host":"ledger.bank.svc.cluster.local"}}`,
 	} {
@@ -527,6 +530,7 @@ func TestRulesForHostsOfOthers(t *testing.T) {
 		}
 	}
 	w.made(ed, virtual("own", "web.shop.example", "mesh"))
+	w.made(ed, virtual("own-part", "own.pay.example", "mesh"))
 	w.made(ed, virtual("new", "new.example", "edge"))
 	w.made(root, roleOf("Role", "bank", "guests", `{"apiGroups":["networking.istio.io"],"resources":["serviceentries"],"verbs":["route"]},{"apiGroups":["networking.istio.io"],"resources":["gateways"],"resourceNames":["edge"],"verbs":["attach"]}`))
 	w.made(root, bindingOf("RoleBinding", "bank", "guests", "Role", "guests", "ed"))

@@ -39,11 +39,18 @@ func (h *Hosts) Put(o *schema.Object) {
 	if h.byKey == nil {
 		h.byKey, h.owners = map[schema.Key][]string{}, map[string][]schema.Key{}
 	}
-	h.byKey[o.Key()] = slices.Clone(entry.GetHosts())
-	for _, host := range entry.GetHosts() {
+	hosts := make([]string, len(entry.GetHosts()))
+	for i, host := range entry.GetHosts() {
+		hosts[i] = canonical(host)
+	}
+	h.byKey[o.Key()] = hosts
+	for _, host := range hosts {
 		h.owners[host] = append(h.owners[host], o.Key())
 	}
 }
+
+// canonical returns a host in the form in which hosts are compared.
+func canonical(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
 // Delete removes a ServiceEntry.
 func (h *Hosts) Delete(key schema.Key) {
@@ -58,15 +65,36 @@ func (h *Hosts) Delete(key schema.Key) {
 	delete(h.byKey, key)
 }
 
-// of returns the ServiceEntries that declare a host, or hosts that a wildcard covers.
+// of returns the ServiceEntries that declare a host, or hosts that a wildcard covers. If there
+// are none, it returns those of the most precise wildcard that covers the host.
 func (h *Hosts) of(host string) []schema.Key {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
+	if all := h.declared(host); len(all) > 0 {
+		return all
+	}
+	rest := strings.TrimPrefix(host, "*.")
+	if rest != host {
+		rest = "." + rest // A wildcard may be part of a wider one.
+	}
+	for {
+		at := strings.IndexByte(rest, '.')
+		if at < 0 {
+			return slices.Clone(h.owners["*"])
+		}
+		if keys := h.owners["*"+rest[at:]]; len(keys) > 0 {
+			return slices.Clone(keys)
+		}
+		rest = rest[at+1:]
+	}
+}
+
+// declared returns the ServiceEntries of a host, or of all hosts that a wildcard covers.
+func (h *Hosts) declared(host string) (all []schema.Key) {
 	suffix, isWildcard := strings.CutPrefix(host, "*")
 	if !isWildcard {
 		return slices.Clone(h.owners[host])
 	}
-	var all []schema.Key
 	for one, keys := range h.owners {
 		if strings.HasSuffix(one, suffix) {
 			all = append(all, keys...)
@@ -125,7 +153,7 @@ func (g *Gate) owners(host, namespace string) (all []schema.Key) {
 		names = append(names, host+"."+namespace+services, host+services, host+"."+g.opts.Domain)
 	}
 	for _, name := range names {
-		all = append(all, g.opts.Hosts.of(strings.ToLower(strings.TrimSuffix(name, ".")))...)
+		all = append(all, g.opts.Hosts.of(canonical(name))...)
 	}
 	return all
 }
