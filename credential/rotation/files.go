@@ -3,12 +3,11 @@ package rotation
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/pilot-api/pilot-api/credential"
+	"github.com/pilot-api/pilot-api/internal/wholefile"
 )
 
 // Files are the paths of the parts of a pair. The pair lacks the parts whose path
@@ -55,19 +54,12 @@ func (f Files) read() (credential.Pair, error) {
 }
 
 func readFile(name string) (string, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return "", fmt.Errorf("cannot be read: %w", err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	text, err := wholefile.ReadAtMost(name, maxFile)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("cannot be read: %w", err)
 	case len(text) == 0:
 		return "", fmt.Errorf("%s is empty", name)
-	case len(text) > maxFile:
-		return "", fmt.Errorf("%s has more than %d bytes", name, maxFile)
 	}
 	return string(text), nil
 }

@@ -1,4 +1,4 @@
-// Package wholefile writes files atomically: after a crash at any moment the name refers
+// Package wholefile reads files up to a size, and writes files atomically: after a crash at any moment the name refers
 // to the complete old file or the complete new one. It does not replace what is not a
 // file, such as a device.
 package wholefile

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/pilot-api/pilot-api/internal/wholefile"
 )
 
 const (
@@ -47,7 +47,7 @@ func follow[T any](flag, name string, parse func([]byte) (T, error), log *slog.L
 func (f *followedFile[T]) get() T { return *f.value.Load() }
 
 func (f *followedFile[T]) look() error {
-	text, err := readBounded(f.name)
+	text, err := wholefile.ReadAtMost(f.name, maxFollowed)
 	if err == nil && f.value.Load() != nil {
 		settled := bytes.Equal(text, f.seen)
 		if f.seen = text; !settled || bytes.Equal(text, f.text) {
@@ -67,19 +67,6 @@ func (f *followedFile[T]) look() error {
 	f.value.Store(&value)
 	f.changes.Add(1)
 	return nil
-}
-
-func readBounded(name string) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxFollowed+1))
-	if err == nil && len(text) > maxFollowed {
-		err = fmt.Errorf("it has more than %d bytes", maxFollowed)
-	}
-	return text, err
 }
 
 // run looks at the file every second until ctx ends.
