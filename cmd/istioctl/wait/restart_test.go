@@ -136,16 +136,23 @@ func TestWaitRightAfterARestart(t *testing.T) {
 	}
 }
 
-// TestALostProxyIsNamed: a proxy whose connection breaks without a word is waited for, and
-// stays in proxy-status. One that ends its stream is shown there, and not waited for.
-func TestALostProxyIsNamed(t *testing.T) {
-	outside.Slow(t)
+// withRule returns a server that has published a rule for reviews.
+func withRule(t *testing.T) (api *httptest.Server, publisher *discovery.Publisher) {
+	t.Helper()
 	live, publisher := clitest.Followed(t.Cleanup)
-	api := httptest.NewServer(live.Handler())
+	api = httptest.NewServer(live.Handler())
 	t.Cleanup(api.Close)
 	clitest.Apply(t, api.URL, simulated.Reviews)
 	clitest.Apply(t, api.URL, clitest.Rule("split", "v1"))
 	clitest.Run(t, api.URL, "", "problems") // And so it is published.
+	return api, publisher
+}
+
+// TestALostProxyIsNamed: a proxy whose connection breaks without a word is waited for, and
+// stays in proxy-status. One that ends its stream is shown there, and not waited for.
+func TestALostProxyIsNamed(t *testing.T) {
+	outside.Slow(t)
+	api, publisher := withRule(t)
 	var fleet []*simulated.Proxy
 	for n := range 3 {
 		p, err := simulated.Connect(publisher, simulated.Node(n))
@@ -180,12 +187,7 @@ func TestALostProxyIsNamed(t *testing.T) {
 // connection, and ends when the proxy is back.
 func TestALostProxyCanBeRequired(t *testing.T) {
 	outside.Slow(t)
-	live, publisher := clitest.Followed(t.Cleanup)
-	api := httptest.NewServer(live.Handler())
-	t.Cleanup(api.Close)
-	clitest.Apply(t, api.URL, simulated.Reviews)
-	clitest.Apply(t, api.URL, clitest.Rule("split", "v1"))
-	clitest.Run(t, api.URL, "", "problems") // And so it is published.
+	api, publisher := withRule(t)
 	connect := func() *simulated.Proxy {
 		p, err := simulated.Connect(publisher, simulated.Node(1))
 		if err != nil {
