@@ -37,22 +37,22 @@ func (c *Client) CreateToken(ctx context.Context, namespace, account string, aud
 	return Token{answer.Status.Token, answer.Status.ExpirationTimestamp.Time}, nil
 }
 
-// Who is who the server takes the client for.
-type Who struct {
+// User is a user as a server knows it.
+type User struct {
 	Name   string
 	Groups []string
 }
 
-// Who asks the server who it takes the client for.
-func (c *Client) Who(ctx context.Context) (Who, error) {
+// WhoAmI returns the user that the server takes the client for.
+func (c *Client) WhoAmI(ctx context.Context) (User, error) {
 	path := c.base + "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 	text, err := c.call(ctx, request{method: http.MethodPost, url: path, body: []byte("{}"), contentType: jsonType}, maxErrorAnswer)
 	if err != nil {
-		return Who{}, err
+		return User{}, err
 	}
 	var answer authentication.SelfSubjectReview
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return Who{}, fmt.Errorf("decode the server's answer: %w", err)
+		return User{}, fmt.Errorf("decode the server's answer: %w", err)
 	}
-	return Who{answer.Status.UserInfo.Username, answer.Status.UserInfo.Groups}, nil
+	return User{answer.Status.UserInfo.Username, answer.Status.UserInfo.Groups}, nil
 }

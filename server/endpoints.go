@@ -47,7 +47,7 @@ func (s *Server) reviewEndpoints() []openapi.Endpoint {
 	}
 }
 
-// mount adds routes for endpoints, of a kind or of none, with their rights.
+// mount adds routes and rights for endpoints. kind is nil for endpoints that belong to no kind.
 func (s *Server) mount(r chi.Router, kind *schema.Kind, endpoints []openapi.Endpoint) {
 	s.rights.addEndpoints(kind, endpoints)
 	for _, e := range endpoints {

@@ -325,7 +325,7 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	w.made(adam, roleOf("Role", "shop", "cleaner", deleteSecrets))
 	w.made(adam, bindingOf("RoleBinding", "shop", "cleaners", "Role", "cleaner", "nil"))
 	w.made(adam, bindingOf("RoleBinding", "shop", "editors", "ClusterRole", "edit", "nil"))
-	// What was more once, and is in the history of a role.
+	// The history of the role has a version with more rights than the present one.
 	w.made(root, roleOf("Role", "shop", "old", everything))
 	old := w.want(200, "GET", pathOf("Role", "shop")+"/old", "", root).object(t).Metadata.ResourceVersion
 	w.want(200, "PUT", pathOf("Role", "shop")+"/old", roleOf("Role", "shop", "old", deleteSecrets), root, asJSON)

@@ -118,7 +118,7 @@ func openMachine(t *testing.T, ns, home, path string) *machine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// What the shell started in the background has the same namespace.
+		// Programs that the shell started in the background run in the same namespace.
 		pids, _ := exec.Command("ip", "netns", "pids", ns).Output()
 		_ = exec.Command("kill", append([]string{"-9"}, strings.Fields(string(pids))...)...).Run()
 		_ = cmd.Wait()

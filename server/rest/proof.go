@@ -18,8 +18,8 @@ type proofs struct {
 
 type proofKey struct{}
 
-// proved refuses polls without a proof, whatever they ask for. Who may open a private listener
-// has proved enough.
+// proved refuses polls without a proof, whatever they ask for. A client that may open a
+// private listener has proved enough.
 func (p proofs) proved(next http.Handler) http.Handler {
 	if p.prover == nil {
 		return next

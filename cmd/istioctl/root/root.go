@@ -88,7 +88,7 @@ func verbs(s *cli.Session) []*cobra.Command {
 		diff.NewCommand(s), history.NewCommand(s), history.NewRollbackCommand(s), export.NewCommand(s),
 		analyze.NewCommand(s), analyze.NewProblemsCommand(s), analyze.NewValidateCommand(s),
 		proxy.NewConfigCommand(s), proxy.NewStatusCommand(s), proxy.NewRouteCommand(s), bootstrap.NewCommand(s),
-		config.NewCommand(s), token.NewCommand(s), token.NewWhoCommand(s), login.NewCommand(s), fields.NewCommand(s), newVersion(s), newCompletion(s),
+		config.NewCommand(s), token.NewCommand(s), token.NewWhoAmICommand(s), login.NewCommand(s), fields.NewCommand(s), newVersion(s), newCompletion(s),
 	}
 }
 

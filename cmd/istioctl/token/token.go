@@ -17,7 +17,7 @@ import (
 // Tokens gives tokens, and says who the caller is.
 type Tokens interface {
 	CreateToken(ctx context.Context, namespace, account string, audiences []string, life time.Duration) (client.Token, error)
-	Who(ctx context.Context) (client.Who, error)
+	WhoAmI(ctx context.Context) (client.User, error)
 }
 
 func connectTo(s *cli.Session) func(warn func(string)) (Tokens, error) {
@@ -105,12 +105,12 @@ func (o Options) Run(ctx context.Context, s *cli.Session, account string) error 
 	return err
 }
 
-// NewWhoCommand returns the command whoami.
-func NewWhoCommand(s *cli.Session) *cobra.Command {
+// NewWhoAmICommand returns the command whoami.
+func NewWhoAmICommand(s *cli.Session) *cobra.Command {
 	connect := connectTo(s)
 	return &cobra.Command{
 		Use:   "whoami",
-		Short: "Show who the server takes you for",
+		Short: "Show your user name and groups",
 		Long: `Show the user name and the groups that the server knows you by. Roles give rights to
 these names. 'kubectl auth can-i --list' shows what you may do.`,
 		Example: `  # Who am I for the server of the context prod?
@@ -121,11 +121,11 @@ these names. 'kubectl auth can-i --list' shows what you may do.`,
 			if err != nil {
 				return err
 			}
-			who, err := c.Who(cmd.Context())
+			user, err := c.WhoAmI(cmd.Context())
 			if err != nil {
 				return s.Fail(cmd.Context(), err)
 			}
-			_, err = fmt.Fprintf(s.Stdout, "user:   %s\ngroups: %s\n", who.Name, strings.Join(who.Groups, ", "))
+			_, err = fmt.Fprintf(s.Stdout, "user:   %s\ngroups: %s\n", user.Name, strings.Join(user.Groups, ", "))
 			return err
 		},
 	}

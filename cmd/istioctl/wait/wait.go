@@ -295,7 +295,7 @@ func (w *waiting) late(ctx context.Context, name string, last client.ObjectWithS
 func (w *waiting) nameLost(ctx context.Context, o client.ObjectWithStatus) {
 	all, err := w.lost(ctx, o)
 	if err != nil {
-		return // What is said is so without it.
+		return // The lost proxies are additional information.
 	}
 	for i, p := range all {
 		if i == mostMissing {
