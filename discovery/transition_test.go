@@ -1,6 +1,8 @@
 package discovery_test
 
 import (
+	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,10 +49,11 @@ type poller struct {
 	s    *discovery.Publisher
 	has  map[string]discovery.Answer // by type
 	deny map[string]bool             // types that it refuses
+	kept map[string]string           // by type: a version that it keeps, because it refuses a part and applies the rest
 }
 
 func newPoller(t *testing.T, s *discovery.Publisher) poller {
-	return poller{t, s, map[string]discovery.Answer{}, map[string]bool{}}
+	return poller{t, s, map[string]discovery.Answer{}, map[string]bool{}, map[string]string{}}
 }
 
 // at is the same Envoy after the server started anew.
@@ -61,11 +64,12 @@ func (p poller) at(s *discovery.Publisher) poller {
 
 func (p poller) ask(typeURL string, names ...string) discovery.Answer {
 	p.Helper()
-	a, err := p.s.V3(typeURL, mesh.Node{ID: nodeA}, p.has[typeURL].Version, names)
+	has := cmp.Or(p.kept[typeURL], p.has[typeURL].Version)
+	a, err := p.s.V3(typeURL, mesh.Node{ID: nodeA}, has, names)
 	if err != nil {
 		p.Fatal(err)
 	}
-	if a.Version != p.has[typeURL].Version && !p.deny[typeURL] {
+	if a.Version != has && !p.deny[typeURL] {
 		p.has[typeURL] = a
 	}
 	return p.has[typeURL]
@@ -167,7 +171,7 @@ func TestClustersStayUntilRoutesAreAccepted(t *testing.T) {
 			time.Sleep(time.Second)
 			round()
 			round()
-			p.want("newest cluster", p.hasCluster(clusterOf(version)), true)
+			p.want("newest cluster", slices.Contains(resourceNames(p.T, p.has[discovery.ClusterType]), clusterOf(version)), true)
 		}
 		p.want("a cluster that was never used", p.hasCluster(clusterOf("v5")), false)
 		p.deny[discovery.RouteType] = false
@@ -394,6 +398,69 @@ func TestAnotherReplicaWithdrawsNothingInUse(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestARefusingProxyKeepsWhatAnotherReplicaSent: an Envoy that refuses one cluster applies
+// the others and keeps its version. That version does not show that another replica has
+// sent it clusters in between.
+func TestARefusingProxyKeepsWhatAnotherReplicaSent(t *testing.T) {
+	for _, byTurns := range []bool{false, true} {
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("by turns %t, refuses late %t", byTurns, late), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { refuseElsewhere(t, byTurns, late) })
+			})
+		}
+	}
+}
+
+// refuseElsewhere has a proxy that refuses a part of its clusters and goes to another
+// replica and back, which it has done before if it polls both by turns. If late, it begins
+// to refuse at the other replica.
+func refuseElsewhere(t *testing.T, byTurns, late bool) {
+	away := 10 * time.Second
+	if byTurns {
+		away = time.Second
+	}
+	web, own := service(t, "web.example", "10.1.0.1"), service(t, "own.example", strings.Split(nodeA, "~")[1])
+	src := newObjects(web, own, toVersion(t, "v1"))
+	p := newPoller(t, follow(t, src, discovery.Options{}))
+	other := p.at(follow(t, src, discovery.Options{}))
+	p.hasCluster("")
+	p.routesTo("")
+	inUse(t, p, discovery.ClusterType)
+	if byTurns {
+		src.set(web, own, toVersion(t, "v0"))
+		time.Sleep(time.Second)
+		inUse(t, other, discovery.ClusterType)
+		src.set(web, own, toVersion(t, "v1"))
+		time.Sleep(time.Second)
+		inUse(t, p, discovery.ClusterType)
+	}
+	p.kept[discovery.ClusterType] = p.has[discovery.ClusterType].Version
+	if !late {
+		src.set(web, own, service(t, "new.example", "10.1.0.2"), toVersion(t, "v1"))
+		time.Sleep(time.Second)
+		inUse(t, p, discovery.ClusterType)
+	}
+	for range 3 {
+		p.hasCluster("")
+		p.routesTo("")
+		time.Sleep(time.Second)
+	}
+	src.set(web, own, toVersion(t, "v2"))
+	time.Sleep(away / 2)
+	for range 3 {
+		other.hasCluster("")
+		time.Sleep(300 * time.Millisecond)
+		other.routesTo("")
+	}
+	p.want("route to v2 from the other replica", other.routesTo(clusterOf("v2")), true)
+	src.set(web, own, toVersion(t, "v3"))
+	time.Sleep(away / 2)
+	for range 5 {
+		inUse(t, p, discovery.ClusterType)
+	}
+	p.want("route to v3 at the end", p.routesTo(clusterOf("v3")), true)
 }
 
 // TestNewcomerSaysLateWhatItRoutesBy: its polls for routes may have gone to a replica

@@ -48,6 +48,7 @@ type Transition struct {
 	// arrival is when a proxy came that already had versions. Only its polls for routes
 	// show what it routes by. It is zero once that is known.
 	arrival time.Time
+	roams   bool // it has come with a version that another replica had sent it meanwhile
 	// routed has the subscriptions by the name of the route table, listeners under their
 	// type.
 	routed   map[string]*subscription
@@ -78,11 +79,15 @@ const (
 // proxy was started. Before two such polls were seen, the longest delay in the mesh
 // settings is used.
 func (t *Transition) openBy(target *compiled.View) time.Duration {
-	pace := time.Duration(t.pace.Load())
-	if pace == 0 {
-		pace = max(target.Config.RouteDelay, target.Config.Delay)
+	return 4*min(t.paceFor(target), history.MaxPace) + grace
+}
+
+// paceFor returns the time between two polls for clusters, or a bound if it is not known.
+func (t *Transition) paceFor(v *compiled.View) time.Duration {
+	if pace := time.Duration(t.pace.Load()); pace != 0 {
+		return pace
 	}
-	return 4*min(pace, history.MaxPace) + grace
+	return max(v.Config.RouteDelay, v.Config.Delay)
 }
 
 // closeBy returns the time after which old clusters go at the latest: there was time for
@@ -115,6 +120,7 @@ func (t *Transition) AnswerClusters(p Request, compose func(target *compiled.Vie
 		return err == nil && answer.Version == p.Version
 	}
 	t.welcome(p, &t.clusters, now)
+	t.doubt(p, now, is)
 	t.advance(p, now, is)
 	if t.isUnknown(p, xds.ClusterType, &t.clusters, now, is) {
 		t.keepClusters(now)
@@ -220,7 +226,30 @@ func (t *Transition) welcome(p Request, last *passing, now time.Time) {
 	if p.Version == "" || last.sent == "" || p.Version == last.sent || p.Version == last.acked {
 		return
 	}
+	t.roams = true
 	t.reset()
+}
+
+// doubt keeps what was withdrawn recently, as for a new proxy, if there is a new view and
+// another replica may have sent the proxy clusters that its version does not show: an Envoy
+// that refuses a part of its clusters applies the rest and keeps its version.
+func (t *Transition) doubt(p Request, now time.Time, is func(*compiled.View) bool) {
+	if len(t.held) == 0 || p.Version == "" || p.Order <= t.order || p.Next == t.target() {
+		return
+	}
+	if p.Version == t.clusters.sent && !t.roams && !t.missedPoll(p, now) {
+		return
+	}
+	if _, recent := p.Past(is); recent != nil {
+		t.recent, t.arrival, t.since, t.offered = recent, now, now, time.Time{}
+	}
+}
+
+// missedPoll reports whether a poll for clusters may have gone to another replica. An Envoy
+// waits between one and two delays.
+func (t *Transition) missedPoll(p Request, now time.Time) bool {
+	pace := max(t.paceFor(p.Next), p.Next.Config.RouteDelay)
+	return !t.asked.IsZero() && now.Sub(t.asked) > 2*pace+grace
 }
 
 // await makes routes wait for clusters again if the proxy was away for longer than usual:

@@ -53,7 +53,7 @@ func (t *Transition) isUnknown(p Request, name string, last *passing, now time.T
 	waits := t.waitsFor(known, p, now)
 	if !waits && !known.old {
 		// By now the history has what other replicas sent in between.
-		known.old = true
+		known.old, t.roams = true, true
 		t.reset()
 		t.begin(p, now, is)
 	}
