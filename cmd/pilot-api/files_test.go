@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -27,6 +28,13 @@ func TestFewFiles(t *testing.T) {
 		}
 		t.Cleanup(func() { conn.Close() })
 		fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n", p.addr)
+		// A connection is idle once it has its answer. If all were being answered, the
+		// server would close the next one.
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
 	}
 	for i := range writes {
 		if !p.post(fmt.Sprintf("rule-%d", i), 1000) {
