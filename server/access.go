@@ -113,7 +113,7 @@ func (s *Server) failProof(w http.ResponseWriter, r *http.Request, err error) {
 	var failure *authn.Failure
 	if errors.As(err, &failure) && failure.RetryAfter > 0 {
 		status := wire.Failure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "%s", failure.Reason)
-		w.Header().Set("Retry-After", retrySeconds(failure.RetryAfter))
+		w.Header().Set("Retry-After", strconv.Itoa(wholeSeconds(failure.RetryAfter)))
 		s.fail(w, r, status)
 		return
 	}
@@ -123,6 +123,7 @@ func (s *Server) failProof(w http.ResponseWriter, r *http.Request, err error) {
 	s.fail(w, r, wire.Failure(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "%v", err))
 }
 
-func retrySeconds(wait time.Duration) string {
-	return strconv.Itoa(int((wait + time.Second - 1) / time.Second))
+// wholeSeconds returns a time in seconds, rounded up.
+func wholeSeconds(wait time.Duration) int {
+	return int((wait + time.Second - 1) / time.Second)
 }

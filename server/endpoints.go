@@ -55,7 +55,7 @@ func (s *Server) mount(r chi.Router, kind *schema.Kind, endpoints []openapi.Endp
 		case e.Watch == nil:
 			r.Method(e.Method, e.Path, s.bounded(e.Handler))
 		case e.Handler == nil:
-			r.Method(e.Method, e.Path, s.handle(e.Watch))
+			r.Method(e.Method, e.Path, s.handle(seatless(e.Watch)))
 		default:
 			r.Method(e.Method, e.Path, s.listOrWatch(e.Handler, e.Watch))
 		}
@@ -82,7 +82,7 @@ func statusIsComputed(w http.ResponseWriter, r *http.Request) error {
 
 // listOrWatch answers the one URL of lists and watches. Only lists have a deadline.
 func (s *Server) listOrWatch(list, watch wire.Handler) http.HandlerFunc {
-	lists, watches := s.bounded(list), s.handle(watch)
+	lists, watches := s.bounded(list), s.handle(seatless(watch))
 	return func(w http.ResponseWriter, r *http.Request) {
 		watch, err := wire.BoolParam(wire.Query(r), "watch")
 		switch {

@@ -212,13 +212,19 @@ func (s *Server) warnOfOutage(w http.ResponseWriter, r *http.Request) {
 
 // answered reports whether the head of the answer was sent.
 func answered(w http.ResponseWriter) bool {
+	ww := observed(w)
+	return ww != nil && ww.Status() != 0
+}
+
+// observed returns the writer by which observe knows the answer; nil if there is none.
+func observed(w http.ResponseWriter) middleware.WrapResponseWriter {
 	for {
 		if ww, ok := w.(middleware.WrapResponseWriter); ok {
-			return ww.Status() != 0
+			return ww
 		}
 		inner, ok := w.(interface{ Unwrap() http.ResponseWriter })
 		if !ok {
-			return false
+			return nil
 		}
 		w = inner.Unwrap()
 	}

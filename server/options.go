@@ -105,6 +105,8 @@ type Options struct {
 	// the server has waited for longest, be it for a request or for the rest of one.
 	// If all are being answered, the new one is closed.
 	MaxConnections int
+	// Users bound what each user may do; the zero value means no limits.
+	Users UserLimits
 	// WriteMemory bounds, in bytes, the memory for decoding all small writes together,
 	// and separately that for large ones (128 MiB, which is also the least). Writes
 	// that find no room wait in line.

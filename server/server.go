@@ -24,6 +24,7 @@
 //	audit.go, tokens.go           what requests did; tokens of ServiceAccounts
 //	endpoints.go                  endpoints of all handlers, mounted with their time limits
 //	middleware.go, errors.go      what all requests pass, failures
+//	overload.go                   classes of requests, and limits of users
 //	crossorigin.go                protection from web pages in a browser
 //	groups.go, groupdiscovery.go  /api and /apis, aggregated discovery
 //	openapi.go                    /openapi (package openapi)
@@ -68,10 +69,11 @@ type Server struct {
 	guard   authz.Guard
 	rights  rights
 
-	objects *objects.API
-	actions *actions.Handler
-	watches *watch.Handler
-	inspect *inspect.Handler // nil without discovery
+	overload *overload
+	objects  *objects.API
+	actions  *actions.Handler
+	watches  *watch.Handler
+	inspect  *inspect.Handler // nil without discovery
 
 	stopping chan struct{} // closed when watches must end
 	stop     func()
@@ -90,6 +92,7 @@ func New(opts Options) *Server {
 		rights:   maps.Clone(fixedRights),
 		stopping: make(chan struct{}),
 	}
+	s.overload = newOverload(opts)
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if opts.Roles != nil {
 		s.guard.Authorizer = opts.Roles
@@ -127,7 +130,7 @@ func (s *Server) compose() {
 	s.watches = watch.New(watch.Options{
 		Reads: opts.Reads, Statuses: shown, RequestTimeout: opts.RequestTimeout, RevisionTimeout: opts.RevisionTimeout,
 		WatchWriteTimeout: opts.WatchWriteTimeout, BookmarkInterval: opts.BookmarkInterval, HeartbeatInterval: opts.HeartbeatInterval,
-		MaxWatches: opts.MaxWatches, Running: s.metrics.watchers, Stopping: s.stopping, Log: opts.Log, Guard: s.guard, WhileAllowed: s.whileAllowed,
+		MaxWatches: opts.MaxWatches, MaxUserWatches: opts.Users.Watches, Running: s.metrics.watchers, Stopping: s.stopping, Log: opts.Log, Guard: s.guard, WhileAllowed: s.whileAllowed,
 	})
 }
 
@@ -146,7 +149,7 @@ func (s *Server) routes() chi.Router {
 	r.Group(s.mountAPI)
 	if s.opts.Discovery != nil {
 		r.Group(func(r chi.Router) {
-			r.Use(s.refusePages)
+			r.Use(s.refusePages, s.admitPoll)
 			rest.Mount(r, s.opts.Discovery, s.opts.Sockets, s.opts.Proxies, s.opts.Log)
 		})
 	}
@@ -165,7 +168,7 @@ func (s *Server) mountHealth(r chi.Router) {
 // mountAPI adds the routes for people and their programs: everything except the
 // polls of Envoys.
 func (s *Server) mountAPI(r chi.Router) {
-	r.Use(s.refuseOtherNames, s.audited, s.authenticate, s.checkURL, s.authorize)
+	r.Use(s.refuseOtherNames, s.audited, s.authenticate, s.admit, s.checkURL, s.authorize)
 	r.Get("/", s.index)
 	r.Get("/version", s.handle(s.version))
 	r.Method(http.MethodGet, "/metrics", s.metrics.handler(s.opts.Registry))

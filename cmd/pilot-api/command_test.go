@@ -122,7 +122,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	addr, err := testbed.FreeAddress()
 	if err != nil {

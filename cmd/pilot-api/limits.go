@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/server"
 )
 
 // limits are the flags that bound the resources of the process and of its clients.
@@ -22,6 +23,9 @@ type limits struct {
 	memory         string // a quantity, or "off"
 	grpcMemory     string // a quantity
 	maxConnections int
+	userWrites     int
+	userBytes      string // a quantity
+	userWatches    int
 	hostNames      []string
 }
 
@@ -29,6 +33,9 @@ func (l *limits) register(f *pflag.FlagSet) {
 	f.StringVar(&l.memory, "memory-limit", "", "soft limit for the memory of the process, such as 2Gi, or off (default GOMEMLIMIT, else nine tenths of the limit of its cgroup, else off)")
 	f.StringVar(&l.grpcMemory, "grpc-memory", "", "memory for all clients of --grpc-listen together, such as 256Mi: for requests being received and subscriptions, and as much again for responses that are not read yet; if it is exceeded, the connection that holds the most is ended (default an eighth of --memory-limit, at least 64Mi, or 128Mi without a limit)")
 	f.IntVar(&l.maxConnections, "max-connections", 0, "connections at one time to --listen, and as many to --grpc-listen; one more replaces a connection whose next request has not arrived completely, or that has no proxy on a stream (default both together three quarters of the files that may be open, at most 32768 each)")
+	f.IntVar(&l.userWrites, "user-max-writes", 0, "writes of one user in a second, or of one address that proves no user; more are refused with 429 (default no limit)")
+	f.StringVar(&l.userBytes, "user-max-bytes", "", "bytes that one user, or one address that proves no user, may send and receive in a second, such as 10Mi; more are refused with 429 (default no limit)")
+	f.IntVar(&l.userWatches, "user-max-watches", 0, "watches at one time of one user, or of one address that proves no user; more are refused with 429 (default no limit)")
 	f.StringSliceVar(&l.hostNames, "host-name", nil, "name that clients may use for the server, besides localhost and addresses, if --listen is on loopback")
 }
 
@@ -39,6 +46,9 @@ func (l *limits) validate() error {
 	if q, err := resource.ParseQuantity(l.grpcMemory); l.grpcMemory != "" && (err != nil || q.Value() < leastGRPCMemory) {
 		return fmt.Errorf("%w: --grpc-memory %q: must be at least 16Mi, as in 128Mi or 1Gi", errUsage, l.grpcMemory)
 	}
+	if err := l.validateUsers(); err != nil {
+		return err
+	}
 	if l.maxConnections < 0 {
 		return fmt.Errorf("%w: --max-connections %d: must be 0 (the default) or more", errUsage, l.maxConnections)
 	}
@@ -48,6 +58,32 @@ func (l *limits) validate() error {
 		}
 	}
 	return nil
+}
+
+func (l *limits) validateUsers() error {
+	if l.userWrites < 0 || l.userWatches < 0 {
+		return fmt.Errorf("%w: --user-max-writes and --user-max-watches: must be 0 (no limit) or more", errUsage)
+	}
+	if q, err := resource.ParseQuantity(l.userBytes); l.userBytes != "" && (err != nil || q.Value() < leastUserBytes || q.Value() > mostUserBytes) {
+		return fmt.Errorf("%w: --user-max-bytes %q: must be from 16Ki to 1Ti, as in 10Mi", errUsage, l.userBytes)
+	}
+	return nil
+}
+
+// Bounds of --user-max-bytes. With less, a single small list would exceed it.
+const (
+	leastUserBytes = 16 << 10
+	mostUserBytes  = 1 << 40
+)
+
+// users returns the limits of each user.
+func (l *limits) users() server.UserLimits {
+	limits := server.UserLimits{Writes: l.userWrites, Watches: l.userWatches}
+	if l.userBytes != "" {
+		q := resource.MustParse(l.userBytes)
+		limits.Bytes = int(q.Value())
+	}
+	return limits
 }
 
 // leastMemory is the memory that an empty server needs to run.

@@ -22,6 +22,7 @@ const asProgram = "PILOT_TEST_RUN_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	testbed.RunMember()
+	runGreedy()
 	if os.Getenv(asProgram) == "" {
 		os.Setenv(asProgram, "1") // For those that are started.
 		os.Exit(m.Run())
@@ -39,13 +40,13 @@ type program struct {
 	log  string // Path of the file.
 }
 
-func startProgram(t *testing.T, data string, flags ...string) *program {
+func startProgram(t testing.TB, data string, flags ...string) *program {
 	t.Helper()
 	return startProgramAs(t, os.Args[:1], data, flags...)
 }
 
 // startProgramAs takes the words before the flags.
-func startProgramAs(t *testing.T, command []string, data string, flags ...string) *program {
+func startProgramAs(t testing.TB, command []string, data string, flags ...string) *program {
 	t.Helper()
 	addr, dir := freeAddress(t), t.TempDir()
 	args := slices.Concat(command[1:], []string{"--listen", addr, "--grpc-listen", "127.0.0.1:0", "--data-dir", data}, flags)

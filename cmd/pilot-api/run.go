@@ -116,6 +116,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		ProxyReturn:    proxyReturn,
 		HostNames:      o.limits.hostNames,
 		MaxConnections: o.maxConnections(),
+		Users:          o.limits.users(),
 	})
 
 	log.Info("pilot-api is listening", "address", at.api.Addr().String(), "version", version, "store", o.storeName())

@@ -180,7 +180,7 @@ func AccountName(namespace, name string) string {
 
 // AccountGroups returns the groups of the ServiceAccounts of a namespace.
 func AccountGroups(namespace string) []string {
-	return []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}
+	return []string{identity.Accounts, identity.Accounts + ":" + namespace}
 }
 
 // rulesOf returns the rules of a role, with those that it aggregates; nil if there is no

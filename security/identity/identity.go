@@ -21,6 +21,8 @@ const (
 	Authenticated = "system:authenticated"
 	// Masters is the group that may do everything.
 	Masters = "system:masters"
+	// Accounts is the group of all ServiceAccounts.
+	Accounts = "system:serviceaccounts"
 	// Replicas is the group of the other replicas of the server.
 	Replicas = "system:replicas"
 )

@@ -2,77 +2,76 @@ package watch
 
 import (
 	"container/list"
-	"net"
-	"net/http"
+	"errors"
+	"fmt"
 	"sync"
 )
 
-// watchPlaces bounds the watches at one time. At the bound, a client that has fewer
-// watches than another takes a place of the client that has the most. The oldest
-// watch of that client ends as at its timeout, so the client can resume it. Clients
-// are distinguished by address. It is safe for concurrent use.
+// watchPlaces bounds the watches at one time. At the bound, a sender that has fewer
+// watches than another takes a place of the sender that has the most. The oldest
+// watch of that sender ends as at its timeout, so the client can resume it. Senders are
+// users, or addresses (wire.Sender). It is safe for concurrent use.
 type watchPlaces struct {
-	most int
+	most, mostOfOne int // mostOfOne is 0 for no bound
 
 	mu       sync.Mutex
 	all      int
-	byClient map[string]*list.List // places, oldest first; no list is empty
+	bySender map[string]*list.List // places, oldest first; no list is empty
 }
 
 // watchPlace is the place of one watch.
 type watchPlace struct {
-	client string
+	sender string
 	at     *list.Element
 	ended  chan struct{} // closed when the watch must end
 }
 
-func newWatchPlaces(most int) *watchPlaces {
-	return &watchPlaces{most: most, byClient: map[string]*list.List{}}
+func newWatchPlaces(most, mostOfOne int) *watchPlaces {
+	return &watchPlaces{most: most, mostOfOne: mostOfOne, bySender: map[string]*list.List{}}
 }
 
 // ShareOf returns how many of all connections may be watches. The rest is for
 // short requests: health, metrics, reads, polls.
 func ShareOf(connections int) int { return max(1, connections/4*3) }
 
-// take returns a place, or nil if there is none for the client.
-func (p *watchPlaces) take(r *http.Request) *watchPlace {
-	client, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		client = r.RemoteAddr
-	}
+// take returns a place, or why there is none for the sender.
+func (p *watchPlaces) take(sender string) (*watchPlace, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.all >= p.most && !p.makeRoomLocked(client) {
-		return nil
+	own := p.bySender[sender]
+	if own != nil && own.Len() == p.mostOfOne {
+		return nil, fmt.Errorf("you have %d watches at one time already, the most that a user may have (--user-max-watches)", p.mostOfOne)
 	}
-	own := p.byClient[client]
-	if own == nil {
+	if p.all >= p.most && !p.makeRoomLocked(sender) {
+		return nil, errors.New("too many watches are running")
+	}
+	if own = p.bySender[sender]; own == nil {
 		own = list.New()
-		p.byClient[client] = own
+		p.bySender[sender] = own
 	}
-	place := &watchPlace{client: client, ended: make(chan struct{})}
+	place := &watchPlace{sender: sender, ended: make(chan struct{})}
 	place.at = own.PushBack(place)
 	p.all++
-	return place
+	return place, nil
 }
 
-// makeRoomLocked ends a watch of the client that has the most, unless that client
+// makeRoomLocked ends a watch of the sender that has the most, unless that sender
 // would then have fewer than the one that asks.
 func (p *watchPlaces) makeRoomLocked(asks string) bool {
 	most, greediest := 0, ""
-	for client, own := range p.byClient {
+	for sender, own := range p.bySender {
 		if own.Len() > most {
-			most, greediest = own.Len(), client
+			most, greediest = own.Len(), sender
 		}
 	}
 	own := 0
-	if l := p.byClient[asks]; l != nil {
+	if l := p.bySender[asks]; l != nil {
 		own = l.Len()
 	}
 	if most < own+2 {
 		return false
 	}
-	oldest := p.byClient[greediest].Front().Value.(*watchPlace)
+	oldest := p.bySender[greediest].Front().Value.(*watchPlace)
 	p.leaveLocked(oldest)
 	close(oldest.ended)
 	return true
@@ -89,10 +88,10 @@ func (p *watchPlaces) leaveLocked(place *watchPlace) {
 	if place.at == nil {
 		return
 	}
-	own := p.byClient[place.client]
+	own := p.bySender[place.sender]
 	own.Remove(place.at)
 	place.at = nil
 	if p.all--; own.Len() == 0 {
-		delete(p.byClient, place.client)
+		delete(p.bySender, place.sender)
 	}
 }

@@ -30,6 +30,8 @@ type Options struct {
 	WatchWriteTimeout, BookmarkInterval, HeartbeatInterval time.Duration
 
 	MaxWatches int
+	// MaxUserWatches bounds the watches of one user at one time; 0 means no bound.
+	MaxUserWatches int
 	// Running counts the watches that run.
 	Running prometheus.Gauge
 	// Stopping is closed when watches must end.
@@ -50,7 +52,7 @@ type Handler struct {
 
 // New returns a Handler. It starts nothing.
 func New(opts Options) *Handler {
-	return &Handler{opts: opts, places: newWatchPlaces(opts.MaxWatches), turns: newTurns()}
+	return &Handler{opts: opts, places: newWatchPlaces(opts.MaxWatches, opts.MaxUserWatches), turns: newTurns()}
 }
 
 // watched answers the watches of one kind in one version.
@@ -84,9 +86,9 @@ func (k *watched) watch(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (k *watched) serveWatch(w http.ResponseWriter, r *http.Request, asked *watchRequest) error {
-	place := k.places.take(r)
-	if place == nil {
-		return apierrors.NewTooManyRequests("too many watches are running", 1)
+	place, err := k.places.take(wire.Sender(r))
+	if err != nil {
+		return apierrors.NewTooManyRequests(err.Error(), 1)
 	}
 	defer k.places.leave(place)
 	k.opts.Running.Inc()

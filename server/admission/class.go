@@ -1,0 +1,243 @@
+package admission
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// ErrQueueFull reports that a sender has the most requests that may wait, or the most of
+// all senders while no more may wait.
+var ErrQueueFull = errors.New("too many requests are waiting")
+
+// ErrImpatient reports that a request has waited for its seat as long as it may.
+var ErrImpatient = errors.New("the request has waited too long")
+
+// ClassOptions are the bounds of a Class. All must be above 0.
+type ClassOptions struct {
+	Seats     int           // requests that are worked on at one time
+	PerSender int           // seats that one sender may have while there are others
+	Rest      time.Duration // least time that a seat stays empty after a request of a sender that has its most; 0 for none
+	Queue     int           // requests of one sender that may wait
+	Waiting   int           // requests of all senders that may wait
+	Patience  time.Duration // that a request waits at most
+}
+
+// Class admits the requests of one class. Requests for which there is no seat wait in a
+// queue for each sender, and senders take turns: a sender with one request waits for as
+// many others as there are senders, however many requests the others have. A sender that
+// was alone for aloneAfter may have all seats. If too many wait, the newest request of the
+// sender with the longest queue is refused. Class is safe for concurrent use.
+type Class struct {
+	opts ClassOptions
+
+	mu      sync.Mutex
+	free    int
+	waiting int
+	last    string             // sender of the last request
+	mixed   time.Time          // when a request came from another sender than the one before
+	senders map[string]*sender // with a seat or a request that waits
+	turns   *list.List         // of *sender: those that wait and may have another seat
+}
+
+// aloneAfter is how long after a request of another sender a sender counts as alone.
+const aloneAfter = time.Second
+
+// mostRest is the longest time that a seat stays empty.
+const mostRest = 20 * time.Millisecond
+
+// sender is one sender of requests.
+type sender struct {
+	name   string
+	seated int
+	queue  *list.List    // of *ticket, oldest first
+	turn   *list.Element // nil if it is in no turn
+}
+
+// ticket is a request that waits.
+type ticket struct {
+	called chan error // receives nil with the seat, or why there is none
+	at     *list.Element
+}
+
+// NewClass returns a class without requests.
+func NewClass(opts ClassOptions) *Class {
+	return &Class{opts: opts, free: opts.Seats, senders: map[string]*sender{}, turns: list.New()}
+}
+
+// Enter waits for a seat. The caller must call leave; further calls have no effect. leave
+// is for one goroutine. The error is ErrQueueFull, ErrImpatient or ctx's.
+func (c *Class) Enter(ctx context.Context, name string) (leave func(), err error) {
+	s, waits, err := c.arrive(name)
+	if err != nil {
+		return nil, err
+	}
+	if waits != nil {
+		if err := c.wait(ctx, s, waits); err != nil {
+			return nil, err
+		}
+	}
+	left, began := false, time.Now()
+	return func() {
+		if !left {
+			left = true
+			c.leave(s, time.Since(began))
+		}
+	}, nil
+}
+
+// Load returns how many requests have a seat, and how many wait.
+func (c *Class) Load() (seated, waiting int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opts.Seats - c.free, c.waiting
+}
+
+// arrive gives a request its seat, or a ticket if it must wait.
+func (c *Class) arrive(name string) (*sender, *ticket, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.senders[name]
+	if s == nil {
+		s = &sender{name: name, queue: list.New()}
+		c.senders[name] = s
+	}
+	if name != c.last {
+		c.last, c.mixed = name, time.Now()
+	}
+	if c.free > 0 && s.queue.Len() == 0 && c.mayHaveAnother(s) {
+		c.free--
+		s.seated++
+		return s, nil, nil
+	}
+	if s.queue.Len() >= c.opts.Queue || c.waiting >= c.opts.Waiting && !c.refuseLongest(s) {
+		c.forget(s)
+		return nil, nil, ErrQueueFull
+	}
+	t := &ticket{called: make(chan error, 1)}
+	t.at = s.queue.PushBack(t)
+	c.waiting++
+	c.line(s)
+	return s, t, nil
+}
+
+// refuseLongest refuses the newest request of the sender with the longest queue. It returns
+// false if no other sender has more than the one that asks.
+func (c *Class) refuseLongest(asks *sender) bool {
+	longest := asks
+	for _, s := range c.senders {
+		if s.queue.Len() > longest.queue.Len() {
+			longest = s
+		}
+	}
+	if longest == asks {
+		return false
+	}
+	c.take(longest, longest.queue.Back()).called <- ErrQueueFull
+	return true
+}
+
+func (c *Class) wait(ctx context.Context, s *sender, t *ticket) error {
+	patience := time.NewTimer(c.opts.Patience)
+	defer patience.Stop()
+	select {
+	case err := <-t.called:
+		return err
+	case <-patience.C:
+		return c.giveUp(s, t, ErrImpatient)
+	case <-ctx.Done():
+		return c.giveUp(s, t, ctx.Err())
+	}
+}
+
+// giveUp takes a request out of its queue. If it was called meanwhile, its seat goes to
+// the next one.
+func (c *Class) giveUp(s *sender, t *ticket, err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case called := <-t.called:
+		if called == nil {
+			c.leaveLocked(s)
+		}
+	default:
+		c.take(s, t.at)
+		c.forget(s)
+	}
+	return err
+}
+
+// take takes a request out of its queue.
+func (c *Class) take(s *sender, at *list.Element) *ticket {
+	c.waiting--
+	t := s.queue.Remove(at).(*ticket)
+	c.line(s)
+	return t
+}
+
+// line puts a sender in the line for the next seats, or out of it.
+func (c *Class) line(s *sender) {
+	switch may := s.queue.Len() > 0 && c.mayHaveAnother(s); {
+	case may && s.turn == nil:
+		s.turn = c.turns.PushBack(s)
+	case !may && s.turn != nil:
+		c.turns.Remove(s.turn)
+		s.turn = nil
+	}
+}
+
+// mayHaveAnother reports whether a sender may have one more seat.
+func (c *Class) mayHaveAnother(s *sender) bool {
+	return s.seated < c.opts.PerSender || c.isAlone()
+}
+
+// isAlone reports whether all requests were of one sender for a while.
+func (c *Class) isAlone() bool { return len(c.senders) == 1 && time.Since(c.mixed) > aloneAfter }
+
+// forget drops a sender without requests.
+func (c *Class) forget(s *sender) {
+	if s.seated == 0 && s.queue.Len() == 0 {
+		delete(c.senders, s.name)
+	}
+}
+
+// leave frees the seat of a request that took some time. A sender that has its most of
+// seats leaves it empty for as long first, so that the processors and the disk are not
+// always busy with it.
+func (c *Class) leave(s *sender, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.opts.Rest == 0 || s.seated < c.opts.PerSender || c.isAlone() {
+		c.leaveLocked(s)
+		return
+	}
+	time.AfterFunc(min(max(took, c.opts.Rest), mostRest), func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.leaveLocked(s)
+	})
+}
+
+// leaveLocked frees a seat and gives the free seats to those whose turn it is.
+func (c *Class) leaveLocked(s *sender) {
+	c.free++
+	s.seated--
+	c.line(s)
+	for c.free > 0 && c.turns.Len() > 0 {
+		next := c.turns.Front().Value.(*sender)
+		if !c.mayHaveAnother(next) { // It was alone when it got in line.
+			c.line(next)
+			continue
+		}
+		c.free--
+		next.seated++
+		t := c.take(next, next.queue.Front())
+		if next.turn != nil {
+			c.turns.MoveToBack(next.turn)
+		}
+		t.called <- nil
+	}
+	c.forget(s)
+}

@@ -1,0 +1,212 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/pilot-api/pilot-api/security/identity"
+	"github.com/pilot-api/pilot-api/server/admission"
+	"github.com/pilot-api/pilot-api/server/wire"
+)
+
+// The classes of requests. Each has seats of its own, so that none starves another. Health
+// checks, other replicas, and members of system:masters with a proof wait for none.
+const (
+	classPeople     = "people"
+	classAutomation = "automation" // ServiceAccounts
+	classProxies    = "proxies"    // that poll
+)
+
+const (
+	// seatsPerProcessor and leastSeats are the seats of each class. A write waits for the
+	// disk most of its time, and writes that wait together share one wait. A user that is
+	// not alone has at most seatsOfOne.
+	seatsPerProcessor = 16
+	leastSeats        = 64
+	seatsOfOne        = 8
+	seatRest          = time.Millisecond
+	// mostQueued and mostQueuedOfOne bound the requests of a class, and of one sender in
+	// it, that wait for seats.
+	mostQueued      = 4096
+	mostQueuedOfOne = 1024
+	seatPatience    = 15 * time.Second
+)
+
+// UserLimits bound what each user may do, and each address that proves no user. 0 means no
+// limit.
+type UserLimits struct {
+	Writes  int // in a second
+	Bytes   int // in a second, sent and received, without watches that run
+	Watches int // at one time
+}
+
+// overload decides which requests are worked on, and which wait or are refused.
+type overload struct {
+	classes       map[string]*admission.Class
+	writes, bytes *admission.Allowance
+	refused       *prometheus.CounterVec
+	waited        *prometheus.HistogramVec
+}
+
+func newOverload(opts Options) *overload {
+	o := &overload{
+		classes: map[string]*admission.Class{},
+		writes:  admission.NewAllowance(opts.Users.Writes), bytes: admission.NewAllowance(opts.Users.Bytes),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pilot_admission_refused_total",
+			Help: "Requests answered with 429 before any work, by class and reason.",
+		}, []string{"class", "reason"}),
+		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "pilot_admission_wait_seconds",
+			Help:    "Time that requests waited for a seat of their class.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
+		}, []string{"class"}),
+	}
+	opts.Registry.MustRegister(o.refused, o.waited)
+	seats := max(leastSeats, seatsPerProcessor*runtime.GOMAXPROCS(0))
+	waiting := max(1, min(mostQueued, opts.MaxConnections/4)) // Connections are left for those that come.
+	for _, class := range []string{classPeople, classAutomation, classProxies} {
+		perSender, rest := seatsOfOne, seatRest
+		if class == classProxies {
+			perSender, rest = seats, 0 // Any number of proxies may have one address.
+		}
+		c := admission.NewClass(admission.ClassOptions{
+			Seats: seats, PerSender: perSender, Rest: rest, Queue: max(1, min(mostQueuedOfOne, waiting/2)), Waiting: waiting, Patience: seatPatience,
+		})
+		o.classes[class] = c
+		show(opts.Registry, class, c)
+	}
+	return o
+}
+
+// show registers the metrics of the load of a class.
+func show(reg prometheus.Registerer, class string, c *admission.Class) {
+	labels := prometheus.Labels{"class": class}
+	reg.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "pilot_admission_seated", Help: "Requests of a class that are worked on now.", ConstLabels: labels,
+		}, func() float64 { seated, _ := c.Load(); return float64(seated) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "pilot_admission_waiting", Help: "Requests of a class that wait for a seat now.", ConstLabels: labels,
+		}, func() float64 { _, waiting := c.Load(); return float64(waiting) }),
+	)
+}
+
+// classOf returns the class of an identity, or "" if it waits for nobody.
+func classOf(who identity.Identity) string {
+	if who.Via != nil {
+		who = *who.Via
+	}
+	switch {
+	case who.IsProved() && (who.In(identity.Masters) || who.In(identity.Replicas)):
+		return ""
+	case who.In(identity.Accounts):
+		return classAutomation
+	}
+	return classPeople
+}
+
+// enter waits for a seat of a class. Its error is one for the client.
+func (o *overload) enter(ctx context.Context, class, sender string) (leave func(), err error) {
+	began := time.Now()
+	leave, err = o.classes[class].Enter(ctx, sender)
+	o.waited.WithLabelValues(class).Observe(time.Since(began).Seconds())
+	switch {
+	case errors.Is(err, admission.ErrQueueFull):
+		return nil, o.refuse(class, "queue", time.Second, "the server is at the limit of the requests that wait, and you have the most of them")
+	case errors.Is(err, admission.ErrImpatient):
+		return nil, o.refuse(class, "wait", time.Second, "the server has more to do than it can: the request waited %v", seatPatience)
+	}
+	return leave, err
+}
+
+// allow refuses a sender that has used what it may use in a second.
+func (o *overload) allow(class, sender string, isWrite bool, users UserLimits) error {
+	if wait := o.bytes.Wait(sender); wait > 0 {
+		return o.refuse(class, "bytes", wait, "you may send and receive %d bytes in a second, and have had more (--user-max-bytes)", users.Bytes)
+	}
+	if !isWrite {
+		return nil
+	}
+	if wait := o.writes.Wait(sender); wait > 0 {
+		return o.refuse(class, "writes", wait, "you may write %d times in a second, and have written more often (--user-max-writes)", users.Writes)
+	}
+	o.writes.Use(sender, 1)
+	return nil
+}
+
+func (o *overload) refuse(class, reason string, wait time.Duration, format string, args ...any) error {
+	o.refused.WithLabelValues(class, reason).Inc()
+	return apierrors.NewTooManyRequests(fmt.Sprintf(format, args...)+"; nothing was done, try again", wholeSeconds(wait))
+}
+
+// admit lets a request wait for a seat of its class, and refuses what exceeds the limits of
+// its sender.
+func (s *Server) admit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		class, sender := classOf(identity.Of(r.Context())), wire.Sender(r)
+		if class == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if err := s.overload.allow(class, sender, !wire.IsRead(r), s.opts.Users); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		leave, err := s.overload.enter(r.Context(), class, sender)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		defer func() {
+			leave()
+			s.overload.bytes.Use(sender, bytesOf(r, w))
+		}()
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), seatKey{}, leave)))
+	})
+}
+
+// bytesOf returns how many bytes of bodies a request and its answer had.
+func bytesOf(r *http.Request, w http.ResponseWriter) int {
+	n := int(max(0, r.ContentLength))
+	if ww := observed(w); ww != nil {
+		n += ww.BytesWritten()
+	}
+	return n
+}
+
+type seatKey struct{}
+
+// seatless gives back the seat of a request that runs for long, such as a watch.
+func seatless(h wire.Handler) wire.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if leave, ok := r.Context().Value(seatKey{}).(func()); ok {
+			leave()
+		}
+		return h(w, r)
+	}
+}
+
+// admitPoll is admit for polls of proxies.
+func (s *Server) admitPoll(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		leave, err := s.overload.enter(r.Context(), classProxies, wire.Address(r))
+		if err != nil {
+			var status apierrors.APIStatus
+			if errors.As(err, &status) {
+				w.Header().Set("Retry-After", fmt.Sprint(status.Status().Details.RetryAfterSeconds))
+			}
+			http.Error(w, err.Error(), http.StatusTooManyRequests)
+			return
+		}
+		defer leave()
+		next.ServeHTTP(w, r)
+	})
+}
