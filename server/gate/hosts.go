@@ -25,6 +25,9 @@ type Hosts struct {
 
 // Put adds or replaces a ServiceEntry. It ignores objects of other kinds.
 func (h *Hosts) Put(o *schema.Object) {
+	if o.Kind.Kind != "ServiceEntry" {
+		return
+	}
 	spec, err := o.Spec()
 	if err != nil {
 		return
@@ -33,9 +36,9 @@ func (h *Hosts) Put(o *schema.Object) {
 	if !ok {
 		return
 	}
-	h.Delete(o.Key())
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.deleteLocked(o.Key()) // Under the same lock: a host is never without its owner.
 	if h.byKey == nil {
 		h.byKey, h.owners = map[schema.Key][]string{}, map[string][]schema.Key{}
 	}
@@ -56,6 +59,10 @@ func canonical(host string) string { return strings.ToLower(strings.TrimSuffix(h
 func (h *Hosts) Delete(key schema.Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.deleteLocked(key)
+}
+
+func (h *Hosts) deleteLocked(key schema.Key) {
 	for _, host := range h.byKey[key] {
 		left := slices.DeleteFunc(h.owners[host], func(k schema.Key) bool { return k == key })
 		if h.owners[host] = left; len(left) == 0 {
