@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pilot-api/pilot-api/security/audit"
 	"github.com/pilot-api/pilot-api/security/authn"
@@ -21,7 +23,16 @@ import (
 // requests that do not prove one.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		known := s.opts.AccessKnown()
+		if !known && r.Header.Get("Authorization") != "" {
+			s.fail(w, r, errAccessUnknown) // A token of an account would prove nothing, and count as wrong.
+			return
+		}
 		who, err := s.sender(r)
+		if !known && !who.In(identity.Masters) {
+			s.fail(w, r, errAccessUnknown)
+			return
+		}
 		if err != nil {
 			s.failProof(w, r, err)
 			return
@@ -41,6 +52,10 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r.WithContext(identity.NewContext(r.Context(), as)))
 	})
 }
+
+// errAccessUnknown answers requests while roles and accounts are being read.
+var errAccessUnknown = apierrors.NewGenericServerResponse(http.StatusServiceUnavailable, "", runtimeschema.GroupResource{}, "",
+	"the server has not read the roles and accounts yet; try again", 1, true)
 
 // sender returns who sends a request. A server without an Authenticator takes everybody for a
 // person on this machine.

@@ -45,6 +45,9 @@ type Options struct {
 	Roles  *authz.Roles
 	Hosts  *gate.Hosts
 	Domain string
+	// AccessKnown reports whether Authn, Roles, Hosts and Proxies have read what is stored.
+	// Until then requests that they decide are answered with 503. nil means that they have.
+	AccessKnown func() bool
 	// Proxies proves the proxies that poll; nil trusts what nodes say.
 	Proxies *proxyauth.Prover
 	// Audit writes down what requests do; nil writes nothing down.
@@ -119,6 +122,9 @@ type Options struct {
 func (o *Options) setDefaults() {
 	if o.Long == nil {
 		o.Long = admission.NewLong(runtime.GOMAXPROCS(0))
+	}
+	if o.AccessKnown == nil {
+		o.AccessKnown = func() bool { return true }
 	}
 	if o.Hosts == nil {
 		o.Hosts = &gate.Hosts{}

@@ -197,6 +197,11 @@ func seatless(h wire.Handler) wire.Handler {
 // admitPoll is admit for polls of proxies.
 func (s *Server) admitPoll(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.opts.Proxies != nil && !s.opts.AccessKnown() {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, errAccessUnknown.Error(), http.StatusServiceUnavailable)
+			return
+		}
 		leave, err := s.overload.enter(r.Context(), classProxies, wire.Address(r))
 		if err != nil {
 			var status apierrors.APIStatus

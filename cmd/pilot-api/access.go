@@ -148,13 +148,14 @@ type access struct {
 	authn     *authn.Authenticator // nil if no proof is asked for
 	tokens    *authn.AccountTokens // nil with authn
 	accounts  *authn.Accounts
+	known     *accessKnown
 	followers []func(context.Context) error
 }
 
 // access returns what proves users; key proves the other replicas, nil if there are none.
 func (o *options) newAccess(ends *tlsEnd, b backend, key *authn.ReplicaKey, log *slog.Logger, reg prometheus.Registerer) (access, error) {
 	a := &o.access
-	var out access
+	out := access{known: newAccessKnown()}
 	if !a.isAsked() && a.anonymous != anonymousRead {
 		return out, nil
 	}
@@ -190,7 +191,7 @@ func (o *options) newAccess(ends *tlsEnd, b backend, key *authn.ReplicaKey, log 
 	out.accounts = &authn.Accounts{}
 	out.tokens = authn.NewAccountTokens(out.accounts)
 	opts.Tokens = append(opts.Tokens, out.tokens.For(authn.AudienceAPI))
-	follow, err := a.followAccountKeys(out.tokens, b, o.etcdPrefix, log)
+	follow, err := a.followAccountKeys(out.tokens, b, o.etcdPrefix, out.known, log)
 	if err != nil {
 		return out, err
 	}
@@ -219,16 +220,18 @@ func (a *accessOptions) openAudit(log *slog.Logger, reg prometheus.Registerer) (
 
 // followAccountKeys returns what sets the keys of tokens: those of the file, or one that the
 // servers share in etcd.
-func (a *accessOptions) followAccountKeys(tokens *authn.AccountTokens, b backend, prefix string, log *slog.Logger) (func(context.Context) error, error) {
+func (a *accessOptions) followAccountKeys(tokens *authn.AccountTokens, b backend, prefix string, known *accessKnown, log *slog.Logger) (func(context.Context) error, error) {
 	if a.accountKeys != "" {
 		return authn.FollowAccountKeys(a.accountKeys, tokens, log)
 	}
+	read := known.awaits()
 	return func(ctx context.Context) error {
 		seed, err := register.SharedKey(ctx, b.client, prefix, register.TokenKey)
 		if err != nil {
 			return err
 		}
 		tokens.SetKeys([]ed25519.PrivateKey{ed25519.NewKeyFromSeed(seed)})
+		read()
 		<-ctx.Done()
 		return ctx.Err()
 	}, nil

@@ -27,7 +27,7 @@ const (
 
 // readiness returns the checks of /readyz in the order in which the parts start. The
 // checks read states that are tracked anyway, so probes cost nothing.
-func readiness(b backend, lag *cache.Probe, proxies *discovery.Publisher, others replica.Peers) []server.Check {
+func readiness(b backend, lag *cache.Probe, known *accessKnown, proxies *discovery.Publisher, others replica.Peers) []server.Check {
 	check := func(name string, f func() error) server.Check {
 		return server.Check{Name: name, Run: func(context.Context) error { return f() }}
 	}
@@ -44,6 +44,12 @@ func readiness(b backend, lag *cache.Probe, proxies *discovery.Publisher, others
 	}
 	return append(checks,
 		check("cache-lag", func() error { return cacheFollows(lag.Lag()) }),
+		check("access", func() error {
+			if !known.is() {
+				return errors.New("the roles and accounts have not been read yet")
+			}
+			return nil
+		}),
 		check("discovery", func() error {
 			if !proxies.Ready() {
 				return errors.New("the first snapshot has not been compiled yet")

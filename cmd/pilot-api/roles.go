@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -15,7 +16,7 @@ import (
 
 // followRoles returns the roles and the hosts that are stored, as a cache follows them; nil
 // if no roles decide.
-func (o *options) followRoles(view *cache.Cache) (*authz.Roles, *gate.Hosts) {
+func (o *options) followRoles(view *cache.Cache, known *accessKnown) (*authz.Roles, *gate.Hosts) {
 	if !o.access.byRoles() {
 		return nil, nil
 	}
@@ -29,8 +30,55 @@ func (o *options) followRoles(view *cache.Cache) (*authz.Roles, *gate.Hosts) {
 	view.Handle(nil, cache.Handler{
 		Add: put, Update: func(_, after *schema.Object) { put(after) },
 		Delete: func(last *schema.Object) { roles.Delete(last.Key()); hosts.Delete(last.Key()) },
+		Synced: known.awaits(),
 	})
 	return roles, hosts
+}
+
+// accessKnown knows whether all that decides who may do what has read what is stored. It is
+// safe for concurrent use once nothing more is awaited.
+type accessKnown struct {
+	left  atomic.Int32
+	known chan struct{} // closed when nothing is left
+}
+
+func newAccessKnown() *accessKnown { return &accessKnown{known: make(chan struct{})} }
+
+// awaits adds a part, and returns what the part calls once when it has read everything.
+func (k *accessKnown) awaits() (read func()) {
+	k.left.Add(1)
+	return func() {
+		if k.left.Add(-1) == 0 {
+			close(k.known)
+		}
+	}
+}
+
+// all is called when all parts are added.
+func (k *accessKnown) all() {
+	if k.left.Load() == 0 {
+		close(k.known)
+	}
+}
+
+// is reports whether all parts have read everything.
+func (k *accessKnown) is() bool {
+	select {
+	case <-k.known:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits until all parts have read everything, or ctx ends.
+func (k *accessKnown) wait(ctx context.Context) error {
+	select {
+	case <-k.known:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // follow keeps the accounts as a cache has them.
@@ -43,6 +91,7 @@ func (a *access) follow(view *cache.Cache) {
 	view.Handle(kind, cache.Handler{
 		Add: put, Update: func(_, after *schema.Object) { put(after) },
 		Delete: func(last *schema.Object) { a.accounts.Delete(last.Meta.Namespace, last.Meta.Name) },
+		Synced: a.known.awaits(),
 	})
 }
 

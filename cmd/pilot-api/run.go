@@ -88,7 +88,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		users.followers = append(users.followers, events.Run)
 	}
 	users.follow(view)
-	roles, hosts := o.followRoles(view)
+	roles, hosts := o.followRoles(view, users.known)
+	users.known.all()
 	if roles != nil {
 		users.followers = append(users.followers, func(ctx context.Context) error { return keepBuiltIns(ctx, store.Strict(objects), log) })
 	}
@@ -99,17 +100,20 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Reads:     view,
 		Discovery: proxies,
 		Authn:     users.authn,
-		Audit:     events,
-		Proxies:   prover,
-		Tokens:    users.tokens,
-		Roles:     roles,
-		Hosts:     hosts,
-		Domain:    o.domain,
-		Peers:     others,
-		Ready:     readiness(backend, lag, proxies, others),
-		Registry:  registry,
-		Log:       log,
-		Version:   versionInfo(),
+
+		AccessKnown: users.known.is,
+
+		Audit:    events,
+		Proxies:  prover,
+		Tokens:   users.tokens,
+		Roles:    roles,
+		Hosts:    hosts,
+		Domain:   o.domain,
+		Peers:    others,
+		Ready:    readiness(backend, lag, users.known, proxies, others),
+		Registry: registry,
+		Log:      log,
+		Version:  versionInfo(),
 
 		MaxTransaction: backend.limits(o).Ops,
 		Sockets:        local.addresses(at.streams),
@@ -124,7 +128,12 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if at.streams != nil {
 		log.Info("pilot-api streams to Envoys", "address", at.streams.Addr().String())
 		front := ads.New(ads.Options{Discovery: proxies, Proxies: prover, TLS: at.streamTLS, Log: log, Registry: registry, MaxConnections: o.maxConnections(), Memory: o.limits.streamMemory()})
-		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, at.streams, local.grpc.listeners()...) })
+		fronts = append(fronts, func(ctx context.Context) error {
+			if err := users.known.wait(ctx); err != nil {
+				return err // Until then, no proxy proves anything.
+			}
+			return front.Serve(ctx, at.streams, local.grpc.listeners()...)
+		})
 	}
 	go tidyUp(ctx)
 	followers := append(users.followers, view.Run, lag.Run, proxies.Run, backend.watch, stay,

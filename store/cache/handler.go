@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -21,6 +22,8 @@ type Handler struct {
 	Add    func(obj *schema.Object)
 	Update func(before, after *schema.Object)
 	Delete func(last *schema.Object)
+	// Synced, if it is set, is called once, after the first objects were added.
+	Synced func()
 }
 
 type registration struct {
@@ -59,12 +62,18 @@ func (c *Cache) serve(ctx context.Context, r registration) error {
 		return ctx.Err()
 	}
 	found := subscriber{handler: r.handler, known: map[schema.Key]*schema.Object{}}
+	synced := sync.OnceFunc(func() {
+		if r.handler.Synced != nil {
+			r.handler.Synced()
+		}
+	})
 	for ctx.Err() == nil {
 		items, later, err := c.viewAndLater(ctx, r.scope)
 		if err != nil {
 			return err
 		}
 		found.difference(items)
+		synced()
 		for b := range later.Batches() {
 			for _, ev := range b.Events {
 				found.change(ev)
