@@ -12,6 +12,9 @@ import (
 type Problems struct {
 	Revision int64     `json:"revision"`
 	Problems diag.List `json:"problems"`
+	// Limited is true if the problems of namespaces that the caller may not see, and those of
+	// the whole mesh, are left out.
+	Limited bool `json:"limited,omitempty"`
 	// NotLookedAt is the number of kinds of proxies that ProblemsInV1 left out.
 	NotLookedAt int `json:"notLookedAt,omitempty"`
 }
@@ -21,6 +24,11 @@ type Problems struct {
 // fails if that takes more than some seconds.
 func (c *Client) Problems(ctx context.Context) (*Problems, error) {
 	return c.problems(ctx, nil)
+}
+
+// ProblemsIn returns the Problems of the objects in one namespace.
+func (c *Client) ProblemsIn(ctx context.Context, namespace string) (*Problems, error) {
+	return c.problems(ctx, url.Values{"namespace": {namespace}})
 }
 
 // ProblemsInV1 returns Problems and what Envoys of the v1 API would lose, even if there

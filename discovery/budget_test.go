@@ -115,7 +115,7 @@ func TestPreviewGivesItsRoomBack(t *testing.T) {
 		if before <= 0 {
 			t.Fatalf("%d results of a view", before)
 		}
-		if _, err := s.Preview(t.Context(), all[:1]); err != nil {
+		if _, err := s.Preview(t.Context(), discovery.PreviewOptions{Objects: all[:1]}); err != nil {
 			t.Fatal(err)
 		}
 		if after := gauge(t, registry, "results"); after != before {

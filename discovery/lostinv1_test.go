@@ -45,13 +45,13 @@ func TestLostInV1(t *testing.T) {
 		if got := blamed(s.Report().Problems); got != nil {
 			t.Errorf("reported of nobody: %q", got)
 		}
-		p, err := s.PreviewInV1(t.Context(), []*schema.Object{hashed(t, "one", "one.example", true)})
+		p, err := s.Preview(t.Context(), discovery.PreviewOptions{Objects: []*schema.Object{hashed(t, "one", "one.example", true)}, InV1: true})
 		if got := blamed(p.Solved); err != nil || !slices.Equal(got, []string{"one"}) || len(p.Problems) > 0 {
 			t.Errorf("would solve %q and bring %v, %v", got, p.Problems, err)
 		}
 		src.replace(1, hashed(t, "one", "one.example", true))
 		time.Sleep(pause)
-		if p, err = s.PreviewInV1(t.Context(), src.all[:1]); err != nil || len(p.Problems)+len(p.Solved) > 0 {
+		if p, err = s.Preview(t.Context(), discovery.PreviewOptions{Objects: src.all[:1], InV1: true}); err != nil || len(p.Problems)+len(p.Solved) > 0 {
 			t.Errorf("a change of nothing: %+v, %v", p, err)
 		}
 		if lost, _, err = s.LostInV1(t.Context()); err != nil || len(lost) > 0 {
@@ -97,7 +97,7 @@ func TestPreviewInV1LooksTwiceAtTheSame(t *testing.T) {
 				if lost, left, err := s.LostInV1(t.Context()); err != nil || left != 0 || !slices.Equal(blamed(lost), []string{"bad"}) {
 					t.Fatalf("lost %q, %d left out, %v", blamed(lost), left, err)
 				}
-				p, err := s.PreviewInV1(t.Context(), []*schema.Object{inNamespace(t, service(t, "new.example", "10.1.0.9"), at.added)})
+				p, err := s.Preview(t.Context(), discovery.PreviewOptions{Objects: []*schema.Object{inNamespace(t, service(t, "new.example", "10.1.0.9"), at.added)}, InV1: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -130,7 +130,7 @@ func TestLostInV1IsBounded(t *testing.T) {
 			if _, _, err := s.LostInV1(t.Context()); !errors.Is(err, discovery.ErrBusy) {
 				t.Errorf("a second one beside: %v", err)
 			}
-			if _, err := s.Preview(t.Context(), nil); !errors.Is(err, discovery.ErrBusy) {
+			if _, err := s.Preview(t.Context(), discovery.PreviewOptions{}); !errors.Is(err, discovery.ErrBusy) {
 				t.Errorf("a preview beside: %v", err)
 			}
 		}

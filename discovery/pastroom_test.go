@@ -139,7 +139,7 @@ func TestQuestionsTakeRoomThatThePresentLeaves(t *testing.T) {
 				time.Sleep(time.Second)
 				v3(t, s, discovery.ClusterType, nodeA)
 				for range 20 {
-					_, err := s.Preview(t.Context(), all[:1])
+					_, err := s.Preview(t.Context(), discovery.PreviewOptions{Objects: all[:1]})
 					_, _, lost := s.LostInV1(t.Context())
 					for question, err := range map[string]error{"a preview": err, "what v1 loses": lost} {
 						if c.fits && err != nil || !c.fits && !errors.Is(err, discovery.ErrOverBudget) {

@@ -65,20 +65,20 @@ type ResourceChange struct {
 	Nodes   []string `json:"nodes"`
 }
 
-// Preview compiles what is published with some objects in place of those stored, and
-// without others, and compares. Nothing is published, and no proxy waits for it.
-// The error is ErrBusy, ErrNotReady, ErrOverBudget or that of ctx.
-func (p *Publisher) Preview(ctx context.Context, objects []*schema.Object, without ...schema.Key) (*Preview, error) {
-	return p.preview(ctx, objects, without, false)
+// PreviewOptions say what a Preview changes, and what it looks at.
+type PreviewOptions struct {
+	// Objects take the place of those stored, and Without are left out.
+	Objects []*schema.Object
+	Without []schema.Key
+	// InV1 adds to the problems what Envoys of the v1 API would lose, in the sense of LostInV1.
+	InV1 bool
+	// Namespaces are those whose proxies are looked at; nil means all.
+	Namespaces []string
 }
 
-// PreviewInV1 is a Preview whose problems are also what Envoys of the v1 API would lose,
-// in the sense of LostInV1.
-func (p *Publisher) PreviewInV1(ctx context.Context, objects []*schema.Object, without ...schema.Key) (*Preview, error) {
-	return p.preview(ctx, objects, without, true)
-}
-
-func (p *Publisher) preview(ctx context.Context, objects []*schema.Object, without []schema.Key, inV1 bool) (*Preview, error) {
+// Preview compiles what is published with some changes, and compares. Nothing is published,
+// and no proxy waits for it. The error is ErrBusy, ErrNotReady, ErrOverBudget or that of ctx.
+func (p *Publisher) Preview(ctx context.Context, opts PreviewOptions) (*Preview, error) {
 	g, err := p.published()
 	if err != nil {
 		return nil, err
@@ -88,12 +88,12 @@ func (p *Publisher) preview(ctx context.Context, objects []*schema.Object, witho
 	}
 	defer p.previewing.Unlock()
 	out := &preview{
-		Publisher: p, inV1: inV1, changes: map[changeKey]*change{}, sets: map[setID]*xds.Resource{},
+		Publisher: p, inV1: opts.InV1, namespaces: opts.Namespaces, changes: map[changeKey]*change{}, sets: map[setID]*xds.Resource{},
 		// This is a snapshot of its own, because the published one must be able to get a
 		// successor.
 		before: mesh.NewSnapshot(g.Mesh.Revision, g.Mesh.Settings, compiled.ObjectsOf(g.Mesh)).WithFiles(g.Mesh.Files),
 	}
-	out.after = out.before.Next(g.Mesh.Revision, changesBy(g.Mesh, objects, without))
+	out.after = out.before.Next(g.Mesh.Revision, changesBy(g.Mesh, opts.Objects, opts.Without))
 	out.otherServices = len(out.after.ServicesSince(out.before)) > 0
 	err = p.recoverPanic("preview", func() error { return out.make(ctx) })
 	if err != nil {
@@ -119,6 +119,7 @@ func changesBy(s *mesh.Snapshot, objects []*schema.Object, without []schema.Key)
 type preview struct {
 	*Publisher
 	inV1          bool // problems include what is lost in v1
+	namespaces    []string
 	proxiesInV1   []*fleet.Client
 	before, after *mesh.Snapshot
 	otherServices bool      // after
@@ -196,6 +197,9 @@ func problemsBeside(list, other diag.List) diag.List {
 func (p *preview) crowds() []*crowd {
 	byViews := map[[2]string]*crowd{}
 	for _, c := range p.fleet.Connected() {
+		if p.namespaces != nil && !slices.Contains(p.namespaces, p.before.Settings.NamespaceOf(c.Proxy)) {
+			continue
+		}
 		before, after := c.ViewIn(p.before), c.ViewIn(p.after)
 		keys := [2]string{before.Key(), after.Key()}
 		if byViews[keys] == nil {

@@ -17,7 +17,7 @@ import (
 // changesOf are the changes of a preview in short.
 func changesOf(t *testing.T, s *discovery.Publisher, objects ...*schema.Object) []string {
 	t.Helper()
-	p, err := s.Preview(t.Context(), objects)
+	p, err := s.Preview(t.Context(), discovery.PreviewOptions{Objects: objects})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestPreview(t *testing.T) {
 func TestProblemsOfAPreview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := follow(t, newObjects(service(t, "a.default.svc.cluster.local", "10.1.0.1"), timeout(t, "old.example", 1)), discovery.Options{})
-		p, err := s.Preview(t.Context(), []*schema.Object{object(t, "RouteRule", "lost", `{"destination":{"service":"nowhere.example"}}`)})
+		p, err := s.Preview(t.Context(), discovery.PreviewOptions{Objects: []*schema.Object{object(t, "RouteRule", "lost", `{"destination":{"service":"nowhere.example"}}`)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,11 +114,11 @@ func TestOnePreviewAtATime(t *testing.T) {
 		}
 		first := make(chan error)
 		go func() {
-			_, err := s.Preview(t.Context(), nil)
+			_, err := s.Preview(t.Context(), discovery.PreviewOptions{})
 			first <- err
 		}()
 		<-blocked
-		if _, err := s.Preview(t.Context(), nil); !errors.Is(err, discovery.ErrBusy) {
+		if _, err := s.Preview(t.Context(), discovery.PreviewOptions{}); !errors.Is(err, discovery.ErrBusy) {
 			t.Errorf("a second one beside: %v", err)
 		}
 		close(block)

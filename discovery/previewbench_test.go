@@ -16,7 +16,7 @@ func BenchmarkPreview(b *testing.B) {
 			l := newLarge(b, meshServices, views, 0, plain)
 			l.join(b, views, views)
 			for b.Loop() {
-				p, err := l.s.Preview(b.Context(), []*schema.Object{route(b, 1, 9)})
+				p, err := l.s.Preview(b.Context(), discovery.PreviewOptions{Objects: []*schema.Object{route(b, 1, 9)}})
 				if err != nil || len(p.Changes) == 0 || p.Changes[0].Proxies != views {
 					b.Fatalf("%+v, %v", p, err)
 				}

@@ -23,8 +23,10 @@ import (
 // a resource is for the path. The verb is that of the method, unless it is given.
 type right struct {
 	verb, group, resource, subresource string
-	// doc says which further rights a request needs, which its handler checks.
-	doc string
+	// doc says which further rights a request needs. With inHandler these are all, and the
+	// handler checks them, because the body or the query says what they are.
+	doc       string
+	inHandler bool
 }
 
 // rights are the rights of routes, by method and pattern. A route without one is refused.
@@ -47,7 +49,7 @@ var fixedRights = rights{
 	"GET /openapi/v3":                         {},
 	"GET /openapi/v3/apis/{group}/{version}":  {},
 	"GET /openapi/v3/api/v1":                  {},
-	"GET " + inspect.ProblemsPath:             {verb: "list", group: wire.RegistryGroup, resource: "problems", doc: "without it for all namespaces, the problems of the namespaces for which the caller has it"},
+	"GET " + inspect.ProblemsPath:             {verb: "list", group: wire.RegistryGroup, resource: "problems", doc: "without it for all namespaces, the problems of the namespaces for which the caller has it", inHandler: true},
 	"* /api/v1/namespaces":                    {resource: "namespaces"},
 	"* /api/v1/events":                        {resource: "events"},
 	"* /api/v1/namespaces/{namespace}/events": {resource: "events"},
@@ -80,22 +82,25 @@ func subresourceOf(kind *schema.Kind, path string) string {
 
 // registryRights are those of endpoints that are not about one kind.
 var registryRights = func() rights {
-	in := func(verb, resource, subresource, doc string) right {
-		return right{verb: verb, group: wire.RegistryGroup, resource: resource, subresource: subresource, doc: doc}
+	in := func(verb, resource, subresource string) right {
+		return right{verb: verb, group: wire.RegistryGroup, resource: resource, subresource: subresource}
+	}
+	inNamespaces := func(verb, resource, doc string) right {
+		return right{verb: verb, group: wire.RegistryGroup, resource: resource, doc: doc, inHandler: true}
 	}
 	base := "/apis/" + wire.RegistryVersion
 	return rights{
-		"GET " + base + "/watch":                               {doc: "watch on each of the kinds"},
-		"GET " + base + "/changes":                             {doc: "list on each of the kinds"},
-		"POST " + base + "/transactions":                       {doc: "the right of each operation"},
-		"POST " + base + "/rollbacks":                          {doc: "the right of each change that it makes, and get on the history of what it compares"},
-		"GET " + base + "/references":                          in("get", "references", "", ""),
-		"GET " + inspect.ProxiesPath:                           in("list", "proxies", "", ""),
-		"GET " + base + "/standings":                           in("get", "standings", "", ""),
-		"GET " + inspect.ProxiesPath + "/{node}":               in("get", "proxies", "", ""),
-		"GET " + inspect.ProxiesPath + "/{node}/config/{type}": in("get", "proxies", "config", ""),
-		"GET " + inspect.ProxiesPath + "/{node}/route":         in("get", "proxies", "route", ""),
-		"POST " + base + "/preview":                            in("create", "previews", "", ""),
+		"GET " + base + "/watch":                               {doc: "watch on each of the kinds", inHandler: true},
+		"GET " + base + "/changes":                             {doc: "list on each of the kinds, and get on their histories", inHandler: true},
+		"POST " + base + "/transactions":                       {doc: "the right of each operation", inHandler: true},
+		"POST " + base + "/rollbacks":                          {doc: "the right of each change that it makes, and list on the kinds and get on their histories", inHandler: true},
+		"GET " + base + "/references":                          inNamespaces("get", "references", "in the namespace of the object; references to and from others are shown for the namespaces for which the caller has it"),
+		"GET " + inspect.ProxiesPath:                           in("list", "proxies", ""),
+		"GET " + base + "/standings":                           in("get", "standings", ""),
+		"GET " + inspect.ProxiesPath + "/{node}":               in("get", "proxies", ""),
+		"GET " + inspect.ProxiesPath + "/{node}/config/{type}": in("get", "proxies", "config"),
+		"GET " + inspect.ProxiesPath + "/{node}/route":         in("get", "proxies", "route"),
+		"POST " + base + "/preview":                            inNamespaces("create", "previews", "for all namespaces, or in those of the objects; then the preview is of the proxies there"),
 		"POST " + accessReviewsPath:                            {verb: "create", group: reviewsGroup, resource: "selfsubjectaccessreviews"},
 		"POST " + subjectReviewsPath:                           {verb: "create", group: reviewsGroup, resource: "subjectaccessreviews"},
 		"POST " + tokenPath:                                    {verb: "create", resource: "serviceaccounts", subresource: "token"},
@@ -198,8 +203,8 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 
 // allow returns an error unless the sender of a request has the right of its route.
 func (s *Server) allow(r *http.Request, row right, asked authz.Attributes) error {
-	if row.resource == "" && row.doc != "" || row.resource == "problems" {
-		return nil // The handler checks.
+	if row.inHandler {
+		return nil
 	}
 	who := identity.Of(r.Context())
 	d := s.guard.Authorize(r.Context(), who, asked)

@@ -183,7 +183,7 @@ func TestEveryRouteNeedsARight(t *testing.T) {
 	open := regexp.MustCompile(`^/(healthz|livez|readyz|v1/|v3/|cache_stats)`)
 	forAll := regexp.MustCompile(`^/(apis?|openapi|version)?(/[^/]*)?(/[^/]*)?$|^/apis/auth|^/openapi/`)
 	// Their handlers check what the body or the query asks for.
-	inHandler := regexp.MustCompile(`^/debug/problems$|^/apis/registry.istio.io/v1/(transactions|rollbacks|changes|watch)$`)
+	inHandler := regexp.MustCompile(`^/debug/problems$|^/apis/registry.istio.io/v1/(transactions|rollbacks|changes|watch|references|preview)$`)
 	routes := 0
 	handler := server.New(server.Options{Store: store.Strict(w.store), Reads: w.store, Discovery: w.discovery}).Handler().(chi.Routes)
 	err := chi.Walk(handler, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
@@ -207,6 +207,42 @@ func TestEveryRouteNeedsARight(t *testing.T) {
 	if err != nil || routes < 100 {
 		t.Errorf("%d routes, %v", routes, err)
 	}
+}
+
+// TestEditorsInspectTheirNamespace: an editor of one namespace may ask what refers to its
+// objects, what a change there does, and what is wrong there. Answers about the whole mesh say
+// that they are not.
+func TestEditorsInspectTheirNamespace(t *testing.T) {
+	w := governed(t)
+	rule := ruleOf("shop", "own")
+	w.made(root, rule)
+	w.made(root, ruleOf("bank", "vault"))
+	w.want(200, "GET", "/apis/registry.istio.io/v1/references?object=RouteRule/shop/own", "", ed)
+	w.want(200, "POST", "/apis/registry.istio.io/v1/preview", rule, ed, asJSON)
+	w.want(200, "POST", "/apis/registry.istio.io/v1/preview?proxiesIn=shop", rule, ed, asJSON)
+	if a := w.want(200, "GET", "/debug/problems?namespace=shop", "", ed); strings.Contains(a.text, "limited") || strings.Contains(a.text, "bank") || !strings.Contains(a.text, `"own"`) {
+		t.Errorf("problems of shop: %s", a.text)
+	}
+	if a := w.want(200, "GET", "/debug/problems", "", ed); !strings.Contains(a.text, `"limited":true`) {
+		t.Errorf("problems of all that may be seen: %s", a.text)
+	}
+	if a := w.want(200, "GET", "/debug/problems", "", vic); strings.Contains(a.text, "limited") || !strings.Contains(a.text, "bank") {
+		t.Errorf("problems of all: %s", a.text)
+	}
+	w.want(400, "GET", "/debug/problems?namespace=A/B", "", vic)
+}
+
+// TestHistoryNeedsItsRight: a user that may list objects, but not read their history, neither
+// sees what they were nor rolls them back.
+func TestHistoryNeedsItsRight(t *testing.T) {
+	w := governed(t)
+	w.made(root, ruleOf("shop", "own"))
+	w.made(root, roleOf("Role", "shop", "present", `{"apiGroups":["config.istio.io"],"resources":["routerules"],"verbs":["*"]}`))
+	w.made(root, bindingOf("RoleBinding", "shop", "present", "Role", "present", "nil"))
+	w.eventually(nil_, 200, rulesIn("shop"))
+	w.want(403, "GET", "/apis/registry.istio.io/v1/changes?since=1&kind=RouteRule&namespace=shop", "", nil_)
+	w.want(403, "POST", "/apis/registry.istio.io/v1/rollbacks", `{"spec":{"revision":"1","namespace":"shop","kind":"RouteRule"}}`, nil_, asJSON)
+	w.want(200, "GET", "/apis/registry.istio.io/v1/changes?since=1&kind=RouteRule&namespace=shop", "", ed)
 }
 
 // TestForeignNamespaceIsClosed lets an editor of the namespace shop try everything on the
@@ -275,6 +311,10 @@ func TestForeignNamespaceIsClosed(t *testing.T) {
 		{"GET", "/apis/registry.istio.io/v1/proxies/sidecar~10.0.0.1~a.bank~bank.svc.cluster.local/route", "", ""},
 		{"GET", "/apis/registry.istio.io/v1/standings?local=true", "", ""},
 		{"POST", "/apis/registry.istio.io/v1/preview", ruleOf("bank", "NAME"), asJSON},
+		{"POST", "/apis/registry.istio.io/v1/preview", strings.Replace(ruleOf("bank", "NAME"), `"name":`, `"resourceVersion":"1","name":`, 1), asJSON},
+		{"POST", "/apis/registry.istio.io/v1/preview?without=RouteRule/bank/NAME", ruleOf("shop", "own"), asJSON},
+		{"POST", "/apis/registry.istio.io/v1/preview?proxiesIn=bank", ruleOf("shop", "own"), asJSON},
+		{"GET", "/debug/problems?namespace=bank", "", ""},
 		{"GET", "/metrics", "", ""},
 	} {
 		var texts [2]string

@@ -40,6 +40,25 @@ func (g Guard) CheckScope(ctx context.Context, verb string, kind *schema.Kind, n
 	return nil
 }
 
+// CheckHistory is CheckScope for what the objects were: list, and get on their histories.
+func (g Guard) CheckHistory(ctx context.Context, kind *schema.Kind, namespace string) error {
+	if err := g.CheckScope(ctx, "list", kind, namespace); err != nil {
+		return err
+	}
+	kinds := []*schema.Kind{kind}
+	if kind == nil {
+		kinds = schema.MeshKinds()
+	}
+	for _, one := range kinds {
+		a := On("get", schema.Key{Kind: one.Kind, Namespace: namespace})
+		a.Subresource = "history"
+		if err := g.Check(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Allows is Check without the words.
 func (g Guard) Allows(ctx context.Context, a Attributes) bool {
 	return g.Authorize(ctx, identity.Of(ctx), a).Allowed

@@ -97,7 +97,7 @@ func (h *Handler) rollback(w http.ResponseWriter, r *http.Request) error {
 	}
 	scope, err := objects.ScopeOf(spec.Kind, spec.Namespace, spec.Name)
 	if err == nil {
-		err = h.opts.Guard.CheckScope(r.Context(), "list", scope.Kind, scope.Namespace)
+		err = h.opts.Guard.CheckHistory(r.Context(), scope.Kind, scope.Namespace)
 	}
 	switch {
 	case err != nil:

@@ -29,7 +29,7 @@ const previewPath = "/apis/" + wire.RegistryVersion + "/preview"
 // newest is the AtLeast of a read that needs everything written before it.
 const newest = 0
 
-var previewParams = wire.Params("namespace", "local", "api", "without")
+var previewParams = wire.Params("namespace", "local", "api", "without", "proxiesIn")
 
 // previewTimeout is how long a request waits for another replica, which compiles
 // the whole mesh for its answer.
@@ -76,8 +76,15 @@ func (h *Handler) preview(w http.ResponseWriter, r *http.Request) error {
 	if media == wire.JSON.Names()[0] && !json.Valid(body) {
 		return intake.MalformedJSON(body)
 	}
-	objects, err := h.wouldStore(r.Context(), body, namespace)
+	objects, err := h.opts.Bodies.ObjectsInTurn(r.Context(), body, namespace)
 	if err != nil {
+		return err
+	}
+	proxiesIn, err := h.mayPreview(r.Context(), q, objects, without)
+	if err != nil {
+		return err
+	}
+	if err := h.wouldStore(r.Context(), objects); err != nil {
 		return err
 	}
 	for _, o := range objects {
@@ -88,19 +95,49 @@ func (h *Handler) preview(w http.ResponseWriter, r *http.Request) error {
 	if err := h.awaitPublished(r.Context(), newest); err != nil {
 		return err
 	}
-	look := h.opts.Discovery.Preview
-	if inV1 {
-		look = h.opts.Discovery.PreviewInV1
-	}
-	p, err := look(r.Context(), objects, without...)
+	p, err := h.opts.Discovery.Preview(r.Context(), discovery.PreviewOptions{Objects: objects, Without: without, InV1: inV1, Namespaces: proxiesIn})
 	if err != nil {
 		return notCompiled(err)
 	}
 	out := previewed{Preview: p}
 	if !local {
-		out.Missing = h.previewOfOthers(w, r, body, media, p)
+		out.Missing = h.previewOfOthers(w, r, proxiesIn, body, media, p)
 	}
+	p.Problems, p.Solved = h.visible(r.Context(), p.Problems), h.visible(r.Context(), p.Solved)
 	return answer.WriteJSON(w, r, out)
+}
+
+// mayPreview returns the namespaces of the proxies that a preview looks at, nil for all. A
+// caller that may not preview in all namespaces must have the right in those of the objects,
+// and sees the proxies there.
+func (h *Handler) mayPreview(ctx context.Context, q url.Values, objects []*schema.Object, without []schema.Key) ([]string, error) {
+	var asked []string
+	if q.Has("proxiesIn") {
+		asked = strings.Split(q.Get("proxiesIn"), ",")
+	}
+	may := h.namespaces(ctx, "create", "previews")
+	if may("") {
+		return asked, nil
+	}
+	var of []string
+	for _, o := range objects {
+		of = append(of, o.Meta.Namespace)
+	}
+	for _, key := range without {
+		of = append(of, key.Namespace)
+	}
+	for _, namespace := range slices.Concat(of, asked) {
+		if !may(namespace) {
+			return nil, h.opts.Guard.Check(ctx, inspecting("create", "previews", namespace))
+		}
+	}
+	if len(of) == 0 {
+		return nil, h.opts.Guard.Check(ctx, inspecting("create", "previews", ""))
+	}
+	if asked == nil {
+		asked = slices.Compact(slices.Sorted(slices.Values(of)))
+	}
+	return asked, nil
 }
 
 // withoutParam reads the objects that a preview leaves out.
@@ -128,13 +165,17 @@ func notCompiled(err error) error {
 
 // previewOfOthers adds the previews of the other replicas and returns the missing
 // ones.
-func (h *Handler) previewOfOthers(w http.ResponseWriter, r *http.Request, body []byte, media string, into *discovery.Preview) []string {
+func (h *Handler) previewOfOthers(w http.ResponseWriter, r *http.Request, proxiesIn []string, body []byte, media string, into *discovery.Preview) []string {
 	ctx, cancel := context.WithTimeout(r.Context(), previewTimeout)
 	defer cancel()
+	q := withoutAPI(wire.Query(r))
+	if proxiesIn != nil {
+		q.Set("proxiesIn", strings.Join(proxiesIn, ","))
+	}
 	var mu sync.Mutex
 	return h.askOthers(ctx, w, "proxies", func(of replica.Replica) error {
 		var found discovery.Preview
-		err := replica.Post(ctx, of, []string{previewPath}, withoutAPI(wire.Query(r)), body, media, &found)
+		err := replica.Post(ctx, of, []string{previewPath}, q, body, media, &found)
 		if err == nil {
 			mu.Lock()
 			defer mu.Unlock()
@@ -144,20 +185,16 @@ func (h *Handler) previewOfOthers(w http.ResponseWriter, r *http.Request, body [
 	})
 }
 
-// wouldStore returns the objects of a text as an apply would store them.
-func (h *Handler) wouldStore(ctx context.Context, text []byte, namespace string) ([]*schema.Object, error) {
-	objects, err := h.opts.Bodies.ObjectsInTurn(ctx, text, namespace)
-	if err != nil {
-		return nil, err
-	}
+// wouldStore replaces objects by what an apply would store for them.
+func (h *Handler) wouldStore(ctx context.Context, objects []*schema.Object) error {
 	writes := dryrun.New(h.opts.Store, h.opts.MaxTransaction)
 	seen := map[schema.Key]bool{}
 	for i, o := range objects {
 		if o.Meta.Name == "" {
-			return nil, wire.BadRequest("%s: metadata.name is required", o.Kind.Kind)
+			return wire.BadRequest("%s: metadata.name is required", o.Kind.Kind)
 		}
 		if seen[o.Key()] {
-			return nil, wire.BadRequest("%s is there twice", o.Key())
+			return wire.BadRequest("%s is there twice", o.Key())
 		}
 		seen[o.Key()] = true
 		stored, err := writes.Update(ctx, o)
@@ -165,9 +202,9 @@ func (h *Handler) wouldStore(ctx context.Context, text []byte, namespace string)
 			stored, err = writes.Create(ctx, o)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		objects[i] = stored
 	}
-	return objects, nil
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ import (
 // ProblemsPath lists the problems of the published configuration.
 const ProblemsPath = "/debug/problems"
 
-var problemParams = wire.Params("resourceVersion", "local", "api")
+var problemParams = wire.Params("resourceVersion", "local", "api", "namespace")
 
 // publishTimeout is how long a request waits for the configuration of a revision.
 // It is shorter than clients wait.
@@ -32,8 +33,9 @@ const publishTimeout = 10 * time.Second
 // the revision that it was compiled from. As in a list, resourceVersion sets how
 // fresh that must be: unset means the newest, 0 means any, and another value means
 // not older than that. The answer includes what proxies of other replicas refuse, and
-// the Gateways that no router of any replica serves, unless local=true. With api=v1 it includes what Envoys of that API would lose,
-// whether or not there are any, for all proxies that this replica knows.
+// the Gateways that no router of any replica serves, unless local=true. With api=v1 it
+// includes what Envoys of that API would lose, whether or not there are any, for all proxies
+// that this replica knows. namespace selects the problems of the objects in one namespace.
 func (h *Handler) Problems(w http.ResponseWriter, r *http.Request) error {
 	q := wire.Query(r)
 	if err := wire.CheckParams(q, problemParams); err != nil {
@@ -49,6 +51,9 @@ func (h *Handler) Problems(w http.ResponseWriter, r *http.Request) error {
 	}
 	inV1, err := asksV1(q)
 	if err != nil {
+		return err
+	}
+	if err := h.checkNamespace(r, q); err != nil {
 		return err
 	}
 	if err := h.awaitPublished(r.Context(), atLeast); err != nil {
@@ -72,40 +77,60 @@ func (h *Handler) Problems(w http.ResponseWriter, r *http.Request) error {
 		report = report.With(idle)
 	}
 	out.Revision, out.Problems = report.Revision, h.visible(r.Context(), report.Problems)
+	out.Limited = !h.opts.Guard.Allows(r.Context(), inspecting("list", "problems", ""))
+	if q.Has("namespace") {
+		out.Limited = false
+		out.Problems = slices.DeleteFunc(out.Problems, func(p diag.Problem) bool { return p.Object.Namespace != q.Get("namespace") })
+	}
 	return h.opts.LargeReads.WriteJSON(w, r, "problems", func() (any, error) { return out, nil })
+}
+
+// checkNamespace refuses a namespace whose problems the caller may not see.
+func (h *Handler) checkNamespace(r *http.Request, q url.Values) error {
+	if !q.Has("namespace") {
+		return nil
+	}
+	namespace := q.Get("namespace")
+	if err := schema.CheckNamespace(namespace); err != nil {
+		return wire.BadRequest("namespace: %v", err)
+	}
+	return h.opts.Guard.Check(r.Context(), inspecting("list", "problems", namespace))
 }
 
 // visible returns the problems that the caller may see: all, or those of objects in namespaces
 // whose problems it may list. It never returns nil.
 func (h *Handler) visible(ctx context.Context, problems diag.List) diag.List {
-	asked := authz.Attributes{Verb: "list", Group: wire.RegistryGroup, Resource: "problems"}
-	if h.opts.Guard.Allows(ctx, asked) {
-		return append(diag.List{}, problems...)
-	}
-	allowed := map[string]bool{}
-	out := diag.List{}
-	for _, p := range problems {
-		namespace := p.Object.Namespace
-		if namespace == "" {
-			continue // It is about the whole mesh.
-		}
+	may := h.namespaces(ctx, "list", "problems")
+	return slices.DeleteFunc(append(diag.List{}, problems...), func(p diag.Problem) bool { return !may(p.Object.Namespace) })
+}
+
+// namespaces returns a function that reports whether the caller has a right to a resource of
+// questions in a namespace. "" is the whole mesh. The function is for one goroutine.
+func (h *Handler) namespaces(ctx context.Context, verb, resource string) func(namespace string) bool {
+	everywhere := h.opts.Guard.Allows(ctx, inspecting(verb, resource, ""))
+	allowed := map[string]bool{"": everywhere}
+	return func(namespace string) bool {
 		may, known := allowed[namespace]
 		if !known {
-			asked.Namespace = namespace
-			may = h.opts.Guard.Allows(ctx, asked)
+			may = everywhere || h.opts.Guard.Allows(ctx, inspecting(verb, resource, namespace))
 			allowed[namespace] = may
 		}
-		if may {
-			out = append(out, p)
-		}
+		return may
 	}
-	return out
+}
+
+// inspecting returns the attributes of a question in a namespace, or in all with "".
+func inspecting(verb, resource, namespace string) authz.Attributes {
+	return authz.Attributes{Verb: verb, Group: wire.RegistryGroup, Resource: resource, Namespace: namespace}
 }
 
 // reported is the JSON form of a Report.
 type reported struct {
 	Revision int64     `json:"revision"`
 	Problems diag.List `json:"problems"`
+	// Limited is true if the problems of some namespaces are left out, and those of the
+	// whole mesh, because the caller has no right to them.
+	Limited bool `json:"limited,omitempty"`
 	// NotLookedAt counts the kinds of proxies that were not checked because there are
 	// too many.
 	NotLookedAt int `json:"notLookedAt,omitempty"`

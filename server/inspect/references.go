@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"context"
 	"net/http"
+	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
@@ -27,6 +29,9 @@ func (h *Handler) references(w http.ResponseWriter, r *http.Request) error {
 	if len(of) == 0 {
 		return wire.BadRequest("object: say which, as KIND/NAMESPACE/NAME")
 	}
+	if err := h.opts.Guard.Check(r.Context(), inspecting("get", "references", of[0].Namespace)); err != nil {
+		return err
+	}
 	atLeast, err := wire.AtLeastParam(q)
 	if err != nil {
 		return err
@@ -38,7 +43,21 @@ func (h *Handler) references(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return notInspected(err)
 	}
+	h.hideReferences(r.Context(), &found)
 	return h.opts.LargeReads.WriteJSON(w, r, "references", func() (any, error) { return referencesAnswer{revision, found}, nil })
+}
+
+// hideReferences counts references from and to objects of namespaces whose references the
+// caller may not see, instead of showing them.
+func (h *Handler) hideReferences(ctx context.Context, found *diag.References) {
+	may := h.namespaces(ctx, "get", "references")
+	hidden := func(r diag.Reference) bool {
+		return !may(r.From.Namespace) || r.To != (diag.Ref{}) && !may(r.To.Namespace)
+	}
+	all := len(found.RefersTo) + len(found.ReferredBy)
+	found.RefersTo = slices.DeleteFunc(slices.Clone(found.RefersTo), hidden)
+	found.ReferredBy = slices.DeleteFunc(slices.Clone(found.ReferredBy), hidden)
+	found.Omitted += all - len(found.RefersTo) - len(found.ReferredBy)
 }
 
 type referencesAnswer struct {

@@ -214,7 +214,7 @@ func (a *API) changes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.opts.Guard.CheckScope(r.Context(), "list", scope.Kind, scope.Namespace); err != nil {
+	if err := a.opts.Guard.CheckHistory(r.Context(), scope.Kind, scope.Namespace); err != nil {
 		return err
 	}
 	opts := store.ChangesOptions{Since: since}

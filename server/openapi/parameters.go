@@ -40,6 +40,7 @@ var parameters = map[string]struct{ kind, doc string }{
 	"transport":            {"string", "The transport whose encoding is shown: delta, ads, rest or grpc; by default the one that the proxy uses."},
 	"url":                  {"string", "The URL of the request to explain."},
 	"watch":                {"boolean", "Watch the objects instead of listing them."},
+	"proxiesIn":            {"string", "The namespaces of the proxies to look at, separated by commas; without it those of all proxies that the caller may see."},
 	"without":              {"string", "The objects to leave out, KIND/NAMESPACE/NAME, separated by commas."},
 	"wholeRevisions":       {"boolean", "Begin a resumed watch with all changes of the revision at which it ended."},
 }

@@ -29,6 +29,7 @@ const (
 // cause.
 type Analyst interface {
 	Problems(ctx context.Context) (*client.Problems, error)
+	ProblemsIn(ctx context.Context, namespace string) (*client.Problems, error)
 	ProblemsInV1(ctx context.Context) (*client.Problems, error)
 	Preview(ctx context.Context, text []byte, namespace string) (*client.Preview, error)
 	PreviewInV1(ctx context.Context, text []byte, namespace string) (*client.Preview, error)
@@ -170,7 +171,12 @@ func (f *Options) analyzeServer(ctx context.Context, s *cli.Session) (*client.Pr
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.problems(ctx, c)
+	var found *client.Problems
+	if f.v1 {
+		found, err = c.ProblemsInV1(ctx)
+	} else {
+		found, err = problemsAsked(ctx, s, c)
+	}
 	return found, s.Fail(ctx, err)
 }
 

@@ -25,6 +25,7 @@ var problemFormats = []string{printer.Table, printer.YAML, printer.JSON}
 type Finder interface {
 	cli.Pager
 	Problems(ctx context.Context) (*client.Problems, error)
+	ProblemsIn(ctx context.Context, namespace string) (*client.Problems, error)
 }
 
 // ProblemsOptions has the flags of problems.
@@ -76,7 +77,7 @@ func (o ProblemsOptions) Run(ctx context.Context, s *cli.Session, args []string)
 	if err != nil {
 		return err
 	}
-	found, err := c.Problems(ctx)
+	found, err := problemsAsked(ctx, s, c)
 	if err != nil {
 		return s.Fail(ctx, err)
 	}
@@ -89,6 +90,17 @@ func (o ProblemsOptions) Run(ctx context.Context, s *cli.Session, args []string)
 		return missing // An empty list would suggest that the missing object exists.
 	}
 	return errors.Join(showFound(s, found, o.output), missing)
+}
+
+// problemsAsked returns the problems of the namespace that was given, or of all.
+func problemsAsked(ctx context.Context, s *cli.Session, c interface {
+	Problems(ctx context.Context) (*client.Problems, error)
+	ProblemsIn(ctx context.Context, namespace string) (*client.Problems, error)
+}) (*client.Problems, error) {
+	if s.NamespaceGiven {
+		return c.ProblemsIn(ctx, s.Namespace)
+	}
+	return c.Problems(ctx)
 }
 
 // reportMissing reports named objects that do not exist. An object with a problem exists.
@@ -163,7 +175,7 @@ func showFound(s *cli.Session, found *client.Problems, output string) error {
 		return printer.WriteDocument(s.Stdout, output, found)
 	}
 	if len(found.Problems) == 0 {
-		fmt.Fprintf(s.Stderr, "No problems found%s.\n", at(found.Revision))
+		fmt.Fprintf(s.Stderr, "No problems found%s%s.\n", at(found.Revision), where(found))
 		return nil
 	}
 	tab := printers.GetNewTabWriter(s.Stdout)
@@ -172,5 +184,17 @@ func showFound(s *cli.Session, found *client.Problems, output string) error {
 		what := diag.Problem{Message: p.Message, Value: p.Value}
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", p.Severity, p.Code, subject(p), p.Field, what)
 	}
-	return tab.Flush()
+	if err := tab.Flush(); err != nil || !found.Limited {
+		return err
+	}
+	fmt.Fprintf(s.Stderr, "These are the problems%s.\n", where(found))
+	return nil
+}
+
+// where returns where problems were looked for, if that is not everywhere.
+func where(found *client.Problems) string {
+	if found.Limited {
+		return " in the namespaces that you may see; -n NAMESPACE says whether you may see one"
+	}
+	return ""
 }

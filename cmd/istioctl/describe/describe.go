@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
@@ -90,6 +91,8 @@ type description struct {
 	changes  []past.Entry   // newest first
 	proxies  []client.Proxy // those that the object concerns
 	live     bool           // from a server; otherwise changes and proxies are unknown
+	// noProxies says why the proxies are not known; nil if they are.
+	noProxies error
 }
 
 // Run prints an object of the server, or of the files.
@@ -133,7 +136,13 @@ func (f *Options) ask(ctx context.Context, s *cli.Session, key schema.Key) (*des
 			return err
 		},
 		func() (err error) { d.changes, err = changesOf(ctx, c, key); return err },
-		func() (err error) { d.proxies, err = c.ProxiesOf(ctx, key); return err },
+		func() (err error) {
+			d.proxies, err = c.ProxiesOf(ctx, key)
+			if apierrors.IsForbidden(err) {
+				d.noProxies, err = err, nil // Proxies are of no namespace, so few users may see them.
+			}
+			return err
+		},
 	} {
 		if err := ask(); errors.Is(err, store.ErrNotFound) {
 			return nil, nil

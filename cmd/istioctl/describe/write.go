@@ -38,6 +38,10 @@ func (d *description) write(w io.Writer) error {
 	})
 	if d.live {
 		d.writeChanges(p)
+		if d.noProxies != nil {
+			p.printf("Proxies: not shown: %v\n", d.noProxies)
+			return p.err
+		}
 		p.list("Proxies", "PROXY\tROLE\tTRANSPORT\tSTATE\tREVISION", len(d.proxies), func(i int) string { return d.proxyRow(d.proxies[i]) })
 	}
 	return p.err
