@@ -107,6 +107,7 @@ func (s *Server) compose() {
 	opts, writes := s.opts, acknowledging{s.opts.Store, s.opts.Discovery}
 	shown, reads := &view.Statuses{}, answer.NewLargeReads(opts.LongReads)
 	var check func(context.Context, []schema.Change, bool) diag.List
+	var await func(context.Context, int64) error
 	if opts.Discovery != nil {
 		check = checkedBy(opts.Discovery)
 		board, reporter := status.New(status.Options{
@@ -118,10 +119,11 @@ func (s *Server) compose() {
 			Discovery: opts.Discovery, Reads: opts.Reads, Store: opts.Store, MaxTransaction: opts.MaxTransaction,
 			Peers: opts.Peers, Reporter: reporter, Statuses: board, Bodies: s.bodies, LargeReads: reads, Log: opts.Log, Guard: s.guard,
 		})
+		await = s.inspect.AwaitPublished
 	}
 	s.objects = objects.New(objects.Options{
 		Store: writes, MaxTransaction: opts.MaxTransaction, Reads: opts.Reads, RevisionTimeout: opts.RevisionTimeout,
-		Check: check, Statuses: shown, Bodies: s.bodies, LargeReads: reads, Pacer: s.pacer, Guard: s.guard,
+		AwaitPublished: await, Check: check, Statuses: shown, Bodies: s.bodies, LargeReads: reads, Pacer: s.pacer, Guard: s.guard,
 		Gate: gate.New(gate.Options{Guard: s.guard, Roles: opts.Roles, Reads: opts.Reads, Hosts: opts.Hosts, Domain: opts.Domain}),
 	})
 	s.actions = actions.New(actions.Options{

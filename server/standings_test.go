@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -273,4 +274,28 @@ func unanswered(t *testing.T) string {
 	broken := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(broken.Close)
 	return broken.URL
+}
+
+// TestFreshStatusKnowsEarlierWrites checks that a fresh status follows from everything that
+// was written before, also from other objects: one that hides the object, or hid it.
+func TestFreshStatusKnowsEarlierWrites(t *testing.T) {
+	w := followed(t)
+	rule := func(name string, precedence int) string {
+		return fmt.Sprintf(`{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{"name":%q,"namespace":"default"},
+			"spec":{"destination":{"service":"web.example"},"precedence":%d,"route":[{"labels":{"version":"v1"}}]}}`, name, precedence)
+	}
+	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries",
+		`{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"web","namespace":"default"},"spec":{"hosts":["web.example"],
+		"ports":[{"number":80,"name":"http","protocol":"HTTP"}],"resolution":"STATIC","endpoints":[{"address":"10.0.0.1","labels":{"version":"v1"}}]}}`, asJSON)
+	w.want(http.StatusCreated, "POST", rulesPath, rule("low", 1), asJSON)
+	for range 25 {
+		w.want(http.StatusCreated, "POST", rulesPath, rule("high", 2), asJSON)
+		if text := w.want(http.StatusOK, "GET", rulesPath+"/low?freshStatus=true", "").text; !strings.Contains(text, `"type":"Accepted","status":"False"`) {
+			t.Fatalf("behind a rule that hides it: %s", text[strings.Index(text, `"status"`):])
+		}
+		w.want(http.StatusOK, "DELETE", rulesPath+"/high", "")
+		if text := w.want(http.StatusOK, "GET", rulesPath+"/low?freshStatus=true", "").text; !strings.Contains(text, `"type":"Accepted","status":"True"`) {
+			t.Fatalf("without a rule that hides it: %s", text[strings.Index(text, `"status"`):])
+		}
+	}
 }

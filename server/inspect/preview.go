@@ -92,7 +92,7 @@ func (h *Handler) preview(w http.ResponseWriter, r *http.Request) error {
 			return wire.BadRequest("query parameter without: %s is in the body", o.Key())
 		}
 	}
-	if err := h.awaitPublished(r.Context(), newest); err != nil {
+	if err := h.AwaitPublished(r.Context(), newest); err != nil {
 		return err
 	}
 	p, err := h.opts.Discovery.Preview(r.Context(), discovery.PreviewOptions{Objects: objects, Without: without, InV1: inV1, Namespaces: proxiesIn})

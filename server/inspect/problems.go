@@ -56,7 +56,7 @@ func (h *Handler) Problems(w http.ResponseWriter, r *http.Request) error {
 	if err := h.checkNamespace(r, q); err != nil {
 		return err
 	}
-	if err := h.awaitPublished(r.Context(), atLeast); err != nil {
+	if err := h.AwaitPublished(r.Context(), atLeast); err != nil {
 		return err
 	}
 	var out reported
@@ -172,9 +172,9 @@ func withoutAPI(q url.Values) url.Values {
 	return q
 }
 
-// awaitPublished waits until the configuration of objects as fresh as atLeast, in
-// the sense of store.ReadOptions, has been compiled.
-func (h *Handler) awaitPublished(ctx context.Context, atLeast int64) error {
+// AwaitPublished waits until the configuration of objects as fresh as atLeast, in
+// the sense of store.ReadOptions, has been compiled, for at most publishTimeout.
+func (h *Handler) AwaitPublished(ctx context.Context, atLeast int64) error {
 	if atLeast == store.Any {
 		return nil
 	}

@@ -67,7 +67,7 @@ func (h *Handler) inspect(w http.ResponseWriter, r *http.Request, say func(*disc
 			return answer.WriteJSON(w, r, said)
 		}
 	}
-	if err := h.awaitPublished(r.Context(), atLeast); err != nil {
+	if err := h.AwaitPublished(r.Context(), atLeast); err != nil {
 		return err
 	}
 	i, err := h.opts.Discovery.Inspect(node)

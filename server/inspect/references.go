@@ -36,7 +36,7 @@ func (h *Handler) references(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.awaitPublished(r.Context(), atLeast); err != nil {
+	if err := h.AwaitPublished(r.Context(), atLeast); err != nil {
 		return err
 	}
 	found, revision, err := h.opts.Discovery.References(schema.Key(of[0]))

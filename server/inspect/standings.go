@@ -1,11 +1,13 @@
 package inspect
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/pilot-api/pilot-api/server/answer"
+	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/server/status"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
@@ -20,7 +22,8 @@ var standingsParams = wire.Params("local", "maxAge")
 // standings answers with the statuses of this replica only; the sum over all
 // replicas is in the status of objects. maxAge sets how old they may be; the
 // default is status.Age. Where a look takes long they may be older, unless the
-// request asks for the current state.
+// request asks for the current state. Then everything that was written before is compiled
+// first, if that is soon.
 func (h *Handler) standings(w http.ResponseWriter, r *http.Request) error {
 	q := wire.Query(r)
 	if err := wire.CheckParams(q, standingsParams); err != nil {
@@ -37,6 +40,9 @@ func (h *Handler) standings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if age < status.Age {
+		h.awaitFor(r.Context(), replica.Timeout/2)
+	}
 	text, etag, err := h.opts.Reporter.Text(r.Context(), age)
 	if err != nil {
 		return err
@@ -47,6 +53,14 @@ func (h *Handler) standings(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	return answer.WriteText(w, http.StatusOK, wire.JSON, text)
+}
+
+// awaitFor waits until everything that was written before is compiled, but not for longer
+// than the replica that asks can wait. A report has its revision.
+func (h *Handler) awaitFor(ctx context.Context, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_ = h.AwaitPublished(ctx, newest)
 }
 
 // ageParam returns how old an answer may be.

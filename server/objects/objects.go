@@ -20,6 +20,9 @@ type Options struct {
 	// MaxTransaction is the number of operations that Store accepts in one transaction.
 	MaxTransaction int
 	Reads          store.Reader
+	// AwaitPublished waits until the configuration of objects as fresh as atLeast has been
+	// compiled; nil if nothing is compiled.
+	AwaitPublished func(ctx context.Context, atLeast int64) error
 	// RevisionTimeout bounds the wait of a read for the revision that it asks for.
 	RevisionTimeout time.Duration
 	// Check returns warnings about objects that were written, or would be by a dry run. They

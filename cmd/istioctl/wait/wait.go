@@ -182,7 +182,8 @@ func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 	var last client.ObjectWithStatus
 	var silence error // error since the last answer
 	w.absence.seen = 0
-	// A proxy that refused the object and has left since does not count.
+	// A proxy that refused the object and has left since does not count. What was written
+	// before is compiled by the first answer, or the error is ErrFuture, and it asks again.
 	look := w.client.GetWithFreshStatus
 	for {
 		now, err := look(timed, key, store.ReadOptions{})
@@ -194,7 +195,7 @@ func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 			return fmt.Errorf("%s was deleted meanwhile", name)
 		case errors.Is(err, store.ErrNotFound):
 			return fmt.Errorf("%s not found in namespace %s%s", name, key.Namespace, targets.Misread(key.Name))
-		case err != nil && last.Object == nil && timed.Err() == nil:
+		case err != nil && last.Object == nil && timed.Err() == nil && !errors.Is(err, store.ErrFuture):
 			return w.Fail(ctx, err)
 		case err != nil:
 			w.absence.amiss = true
