@@ -36,12 +36,13 @@ const maxPoll = 1 << 20
 // pollBuffer is the memory of a poll before any of it has arrived.
 const pollBuffer = 4 << 10
 
-// Bounds of the nodes that are recognized by their bytes: their number, in each of
-// two halves, and the size of their content. An id has about 60 bytes, and the
-// labels of a workload less than 1 KiB.
+// Bounds of the nodes that are recognized by their bytes: their number and their content,
+// in bytes, in each of two halves, and the content of one. An id has about 60 bytes, and the
+// labels of a workload less than 1 KiB. A node that finds no room is decoded each time.
 const (
-	maxNodes    = 1 << 16
-	maxNodeSize = 2 << 10
+	maxNodes     = 1 << 16
+	maxNodeBytes = 16 << 20
+	maxNodeSize  = 2 << 10
 )
 
 // pollReader decodes polls. Most of a poll is the node, which lists everything
@@ -55,6 +56,7 @@ type pollReader struct {
 	// When recent is full, it replaces older. Nodes in use move from older back to
 	// recent.
 	recent, older map[nodeHash]identity
+	bytes         int // content of the nodes in recent
 }
 
 func newPollReader() *pollReader {
@@ -134,8 +136,12 @@ func (p *pollReader) lookup(h nodeHash) (identity, bool) {
 func (p *pollReader) remember(h nodeHash, node identity) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.recent) >= maxNodes {
-		p.recent, p.older = map[nodeHash]identity{}, p.recent
+	size := node.Node.Size() + len(node.Envoy)
+	if len(p.recent) >= maxNodes || p.bytes+size > maxNodeBytes {
+		p.recent, p.older, p.bytes = map[nodeHash]identity{}, p.recent, 0
+	}
+	if _, known := p.recent[h]; !known {
+		p.bytes += size
 	}
 	p.recent[h] = node
 }

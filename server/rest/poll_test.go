@@ -152,6 +152,18 @@ func TestNodesInUseAreNotForgotten(t *testing.T) {
 	}
 }
 
+// TestNodesTakeLittle: nodes that are as large as possible do not take more than their bytes.
+func TestNodesTakeLittle(t *testing.T) {
+	p := newPollReader()
+	for i := range 4 * maxNodeBytes / maxNodeSize {
+		p.remember(nodeHash{byte(i), byte(i >> 8), byte(i >> 16)}, identity{Node: discovery.Node{ID: strings.Repeat("x", maxNodeSize)}})
+		p.remember(nodeHash{byte(i), byte(i >> 8), byte(i >> 16)}, identity{Node: discovery.Node{ID: strings.Repeat("x", maxNodeSize)}})
+	}
+	if most := maxNodeBytes / maxNodeSize; len(p.recent) > most || len(p.older) != most {
+		t.Errorf("%d and %d nodes kept, at most %d each allowed", len(p.recent), len(p.older), most)
+	}
+}
+
 // TestNodesAreToldApart by each of their bytes and by their length, and by each
 // reader with its own key.
 func TestNodesAreToldApart(t *testing.T) {
