@@ -47,6 +47,9 @@ func TestMalformed(t *testing.T) {
 		{"not a number", "a: .nan", "1:4", "not a number"},
 		{"tag", "a: !include b", "1:4", "the tag !include"},
 		{"binary", "a: !!binary aGk=", "1:4", "the tag !!binary"},
+		{"tag of a map", "a: !foo {b: c}", "1:4", "the tag !foo"},
+		{"tag of a list", "a: !foo [b]", "1:4", "the tag !foo"},
+		{"set", "a: !!set {b: null}", "1:4", "the tag !!set"},
 
 		{"JSON, unclosed", `{"a": 1`, "1:7", "not valid JSON"},
 		{"JSON, comma missing", "{\n\"a\": 1\n\"b\": 2}", "3:1", "not valid JSON"},

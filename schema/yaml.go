@@ -74,8 +74,10 @@ func (c *converter) value(n *yaml.Node, depth int) any {
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
+		c.untagged(n, "!!map")
 		return c.mapping(n, depth)
 	case yaml.SequenceNode:
+		c.untagged(n, "!!seq")
 		list := make([]any, len(n.Content))
 		for i, item := range n.Content {
 			list[i] = c.value(item, depth+1)
@@ -85,6 +87,17 @@ func (c *converter) value(n *yaml.Node, depth int) any {
 		return c.alias(n, depth)
 	}
 	return c.scalar(n)
+}
+
+// untagged reports a tag other than that of a plain map or list.
+func (c *converter) untagged(n *yaml.Node, plain string) {
+	if n.ShortTag() != plain {
+		c.foreignTag(n)
+	}
+}
+
+func (c *converter) foreignTag(n *yaml.Node) {
+	c.problem(n, diag.Malformed, fmt.Sprintf("the tag %s is not supported; leave it out", n.ShortTag()))
 }
 
 // repeats counts what aliases repeat, and reports when that is too much.
@@ -150,7 +163,7 @@ func (c *converter) scalar(n *yaml.Node) any {
 		}
 		return f
 	}
-	c.problem(n, diag.Malformed, fmt.Sprintf("the tag %s is not supported; leave it out", n.ShortTag()))
+	c.foreignTag(n)
 	return nil
 }
 
