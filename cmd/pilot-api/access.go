@@ -137,6 +137,8 @@ func (a *accessOptions) validate() error {
 		return usage("--authorization %q: must be rbac or none", a.authorization)
 	case a.authorization == authorizeByRoles && !a.isAsked():
 		return usage("--authorization rbac needs proofs of users (--client-ca, --token-file, --oidc-issuer): nobody would have a role")
+	case a.accountKeys != "" && !a.isAsked() && a.anonymous != anonymousRead:
+		return usage("--account-keys needs proofs of users (--client-ca, --token-file, --oidc-issuer): without them nobody gets or shows a token")
 	case a.anonymous == anonymousNone && !a.isAsked():
 		return usage("--anonymous none keeps everybody out: say how users prove themselves (--client-ca, --token-file, --oidc-issuer)")
 	}

@@ -233,6 +233,7 @@ func TestAddressesBeyondLoopback(t *testing.T) {
 		"--client-crl c":    "--client-crl needs --client-ca",
 		"--oidc-issuer x":   "--oidc-issuer and --oidc-client-id go together",
 		"--oidc-ca x":       "need --oidc-issuer",
+		"--account-keys k":  "--account-keys needs proofs of users",
 		"--anonymous none":  "keeps everybody out",
 		"--anonymous maybe": "must be none, read or admin",
 	} {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
@@ -50,6 +53,20 @@ func (m *migration) register(f *pflag.FlagSet) {
 	f.StringVar(&m.to.PasswordFile, "to-password-file", "", "file with the password of --to-user")
 }
 
+// targetTimeout is how long the target of a migration may take to answer at first.
+const targetTimeout = 10 * time.Second
+
+// answers returns an error unless an etcd answers soon.
+func answers(ctx context.Context, client *clientv3.Client) error {
+	within, cancel := context.WithTimeout(ctx, targetTimeout)
+	defer cancel()
+	_, err := client.Get(within, "health")
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("etcd does not answer within %s", targetTimeout)
+	}
+	return err
+}
+
 func (c *console) migrate(ctx context.Context, m migration) error {
 	if m.from == "" || len(m.to.Endpoints) == 0 {
 		return fmt.Errorf("%w: migrate wants --from and --to-endpoints", errUsage)
@@ -63,6 +80,9 @@ func (c *console) migrate(ctx context.Context, m migration) error {
 		return err
 	}
 	defer to.Close()
+	if err := answers(ctx, to); err != nil {
+		return fmt.Errorf("--to-endpoints %s: %w", strings.Join(m.to.Endpoints, ","), err)
+	}
 	from, err := c.openStore(ctx, m.from, m.prefix)
 	if err != nil {
 		return err

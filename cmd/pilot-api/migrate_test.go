@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -61,6 +62,19 @@ func TestMigrate(t *testing.T) {
 	}
 	if !next.post("c", 10) {
 		t.Error("the new server takes no object")
+	}
+}
+
+// TestMigrateToNobody: a target that does not answer is told soon, and by its flag.
+func TestMigrateToNobody(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // It accepts and says nothing.
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	target := "http://" + silent.Addr().String()
+	if said := command(t, exitFailed, "migrate", "--from", t.TempDir(), "--to-endpoints", target); !strings.Contains(said, "--to-endpoints "+target+": etcd does not answer within 10s") {
+		t.Error(said)
 	}
 }
 

@@ -190,7 +190,7 @@ func (o *options) validateHistory() error {
 		return fmt.Errorf("%w: --history %d: must be 0 to 1000", errUsage, o.history)
 	}
 	if o.maxTransaction < 0 || o.maxTransaction > store.MaxTxnOps {
-		return fmt.Errorf("%w: --max-transaction %d: must be 1 to %d", errUsage, o.maxTransaction, store.MaxTxnOps)
+		return fmt.Errorf("%w: --max-transaction %d: must be 1 to %d, or 0 for the default", errUsage, o.maxTransaction, store.MaxTxnOps)
 	}
 	return nil
 }
