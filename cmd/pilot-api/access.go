@@ -240,14 +240,17 @@ func (a *accessOptions) followAccountKeys(tokens *authn.AccountTokens, b backend
 }
 
 // prover returns what proves proxies; nil if they need no proof.
-func (a *accessOptions) prover(users access, roles *authz.Roles, trustDomain string) *proxyauth.Prover {
-	if !a.provesProxies() {
+func (a *accessOptions) prover(users access, certificates *authn.Certificates, roles *authz.Roles, trustDomain string) *proxyauth.Prover {
+	opts := proxyauth.Options{TrustDomain: trustDomain, Authorizer: roles}
+	switch a.proxyAuth {
+	case proxiesByCertificate:
+		opts.Certificates = certificates
+	case proxiesByToken:
+		opts.Tokens = authn.New(authn.Options{Tokens: []authn.TokenVerifier{users.tokens.For(authn.AudienceXDS)}})
+	default:
 		return nil
 	}
-	return proxyauth.New(proxyauth.Options{
-		Certificates: a.proxyAuth == proxiesByCertificate, TrustDomain: trustDomain, Authorizer: roles,
-		Tokens: authn.New(authn.Options{Tokens: []authn.TokenVerifier{users.tokens.For(authn.AudienceXDS)}}),
-	})
+	return proxyauth.New(opts)
 }
 
 // nobody returns the identity of requests without a proof, nil if they are refused.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -13,9 +14,10 @@ import (
 
 // listeners are the open listeners of the server, and their TLS.
 type listeners struct {
-	api, discovery, streams net.Listener // the last two may be nil
-	apiTLS, discoveryTLS    *tlsEnd      // nil for plain text
-	streamTLS               *tls.Config  // nil for plain text
+	api, discovery, streams         net.Listener // the last two may be nil
+	apiTLS, discoveryTLS, streamTLS *tlsEnd      // nil for plain text
+	// proxies has the authorities of proxies; nil if no proxy can show a certificate.
+	proxies *tlsEnd
 }
 
 // listenAll opens the listeners of the flags.
@@ -48,20 +50,41 @@ func (at *listeners) open(o *options, files *rotation.Follower) (err error) {
 		}
 	}
 	at.discoveryTLS = at.apiTLS
-	if at.discovery != nil && at.apiTLS != nil && o.access.proxyAuth == proxiesByCertificate {
-		at.discoveryTLS, err = newTLSEnd(files, discoveryFiles, "--tls-cert, --tls-key and --grpc-client-ca", tls.RequireAndVerifyClientCert, "http/1.1")
+	if o.pollsByCertificate() {
+		at.proxies, err = newTLSEnd(files, discoveryFiles, "--tls-cert, --tls-key and --grpc-client-ca", tls.RequireAndVerifyClientCert, "http/1.1")
 		if err != nil {
 			return err
+		}
+		if at.discovery != nil {
+			at.discoveryTLS = at.proxies
 		}
 	}
 	if at.streams != nil && o.streamFiles().CertificateFile != "" {
-		end, err := newTLSEnd(files, streamFiles, "--grpc-tls-cert, --grpc-tls-key and --grpc-client-ca", tls.RequireAndVerifyClientCert, "h2")
+		at.streamTLS, err = newTLSEnd(files, streamFiles, "--grpc-tls-cert, --grpc-tls-key and --grpc-client-ca", tls.RequireAndVerifyClientCert, "h2")
 		if err != nil {
 			return err
 		}
-		at.streamTLS = end.config()
+		if o.mutual() {
+			at.proxies = at.streamTLS
+		}
 	}
 	return nil
+}
+
+// streamConfig returns the TLS of streams, nil for plain text.
+func (at *listeners) streamConfig() *tls.Config {
+	if at.streamTLS == nil {
+		return nil
+	}
+	return at.streamTLS.config()
+}
+
+// proxyAuthorities returns the authorities of proxies in use, nil if there are none.
+func (at *listeners) proxyAuthorities() *x509.CertPool {
+	if at.proxies == nil {
+		return nil
+	}
+	return at.proxies.authorities()
 }
 
 func listen(flag, address string) (net.Listener, error) {

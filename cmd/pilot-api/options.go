@@ -167,6 +167,12 @@ func (o *options) validateStreams() error {
 // mutual reports whether streams require client certificates.
 func (o *options) mutual() bool { return o.grpcTLS.CAFile != "" }
 
+// pollsByCertificate reports whether Envoys that poll prove themselves by certificates. The
+// address of polls is --discovery-listen or, without one, --listen.
+func (o *options) pollsByCertificate() bool {
+	return o.access.tls.CertificateFile != "" && o.access.proxyAuth == proxiesByCertificate
+}
+
 // streamFiles returns the files of the listener for streams; zero for plain text.
 func (o *options) streamFiles() rotation.Files {
 	if o.grpcTLS.CertificateFile == "" && o.access.tls.CertificateFile != "" {

@@ -165,8 +165,8 @@ func (s *secured) hello(t *testing.T, address, token string, certificate *tls.Ce
 }
 
 // hold keeps a stream of webNode open until held is closed.
-func (s *secured) hold(t *testing.T, address string, held <-chan struct{}) {
-	settings := &tls.Config{RootCAs: x509.NewCertPool()}
+func (s *secured) hold(t *testing.T, address string, held <-chan struct{}, shows ...tls.Certificate) {
+	settings := &tls.Config{RootCAs: x509.NewCertPool(), Certificates: shows}
 	settings.RootCAs.AddCert(s.authority.Certificate)
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(credentials.NewTLS(settings)))
 	if err != nil {
@@ -182,6 +182,13 @@ func (s *secured) hold(t *testing.T, address string, held <-chan struct{}) {
 		t.Error(err)
 		return
 	}
+	go func() { // As a client does that waits for answers.
+		for {
+			if _, err := stream.Recv(); err != nil {
+				return
+			}
+		}
+	}()
 	<-held
 }
 
@@ -304,5 +311,29 @@ func TestProxiesProveThemselvesByCertificates(t *testing.T) {
 		if got := poll(tc.certificate, tc.node); got != tc.want {
 			t.Errorf("a poll as %s: %d, want %d", tc.node, got, tc.want)
 		}
+	}
+
+	// The authority goes: its certificates prove nothing, also on connections that are open.
+	held := make(chan struct{})
+	defer close(held)
+	go s.hold(t, streams, held, *pair("web"))
+	s.await(t, webNode+" ads", true)
+	settings := &tls.Config{RootCAs: x509.NewCertPool(), Certificates: []tls.Certificate{*pair("web")}}
+	settings.RootCAs.AddCert(s.authority.Certificate)
+	open := &http.Client{Transport: &http.Transport{TLSClientConfig: settings}}
+	defer open.CloseIdleConnections()
+	again := func() int {
+		return s.send(t, open, http.MethodPost, s.polls, "/v3/discovery:clusters", `{"node":{"id":"`+strings.Replace(webNode, "web-1", "web-2", 1)+`"}}`, "").StatusCode
+	}
+	if got := again(); got != http.StatusOK {
+		t.Fatalf("a poll on a new connection: %d", got)
+	}
+	selfsigned.NewAuthority(t, dir)
+	s.await(t, webNode+" ads", false)
+	if got := again(); got != http.StatusUnauthorized {
+		t.Errorf("a poll on the open connection: %d", got)
+	}
+	if got := again(); got != 0 {
+		t.Errorf("a poll after the connection has ended: %d", got)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/credential/rotation"
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/security/authn"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/server/admission"
 	"github.com/pilot-api/pilot-api/server/ads"
@@ -93,7 +94,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if roles != nil {
 		users.followers = append(users.followers, func(ctx context.Context) error { return keepBuiltIns(ctx, store.Strict(objects), log) })
 	}
-	prover := o.access.prover(users, roles, settings.SPIFFETrustDomain())
+	proxyCertificates, err := authn.NewCertificates(authn.CertificateOptions{Authorities: at.proxyAuthorities, Log: log})
+	if err != nil {
+		return err
+	}
+	prover := o.access.prover(users, proxyCertificates, roles, settings.SPIFFETrustDomain())
 	api := server.New(server.Options{
 		Long:      long,
 		Store:     store.Strict(objects),
@@ -127,7 +132,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	fronts := []func(context.Context) error{func(ctx context.Context) error { return api.ServeOn(ctx, at.listeners(local.http.listeners())) }}
 	if at.streams != nil {
 		log.Info("pilot-api streams to Envoys", "address", at.streams.Addr().String())
-		front := ads.New(ads.Options{Discovery: proxies, Proxies: prover, TLS: at.streamTLS, Log: log, Registry: registry, MaxConnections: o.maxConnections(), Memory: o.limits.streamMemory()})
+		front := ads.New(ads.Options{Discovery: proxies, Proxies: prover, Certificates: proxyCertificates.Verify, TLS: at.streamConfig(), Log: log, Registry: registry, MaxConnections: o.maxConnections(), Memory: o.limits.streamMemory()})
 		fronts = append(fronts, func(ctx context.Context) error {
 			if err := users.known.wait(ctx); err != nil {
 				return err // Until then, no proxy proves anything.

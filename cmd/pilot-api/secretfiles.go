@@ -13,7 +13,7 @@ func (o *options) certificateFiles(settings *mesh.Settings) map[string]rotation.
 	if files := o.streamFiles(); o.grpcListen != "" && files.CertificateFile != "" {
 		all[streamFiles] = files
 	}
-	if o.access.tls.CertificateFile != "" && o.discoveryListen != "" && o.access.proxyAuth == proxiesByCertificate {
+	if o.pollsByCertificate() {
 		all[discoveryFiles] = rotation.Files{CertificateFile: o.access.tls.CertificateFile, KeyFile: o.access.tls.KeyFile, CAFile: o.grpcTLS.CAFile}
 	}
 	if o.access.tls.CertificateFile != "" {

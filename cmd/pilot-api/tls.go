@@ -18,7 +18,8 @@ const (
 )
 
 // tlsEnd is the TLS of a listener, from files that are followed. New connections use the
-// newest files. Open connections stay as they are.
+// newest files. Open connections stay, and what serves them asks whether the certificates of
+// their clients still count (authn.Certificates).
 type tlsEnd struct {
 	files     *rotation.Follower
 	name      string

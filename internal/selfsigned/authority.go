@@ -43,8 +43,15 @@ func NewAuthority(t testing.TB, dir string) *Authority {
 // Issue writes HOST.crt and HOST.key, for URIs and a host, which is a name or an address.
 func (a *Authority) Issue(t testing.TB, host string, uris ...string) {
 	t.Helper()
+	a.IssueFor(t, life, host, uris...)
+}
+
+// IssueFor is Issue for a certificate that ends after life.
+func (a *Authority) IssueFor(t testing.TB, life time.Duration, host string, uris ...string) {
+	t.Helper()
 	key := newKey(t)
 	template := &x509.Certificate{
+		NotAfter:    time.Now().Add(life),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}

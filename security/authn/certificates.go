@@ -2,6 +2,7 @@ package authn
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -27,25 +28,54 @@ type CertificateOptions struct {
 
 // Certificates proves client certificates: the common name is the user, and the
 // organizations are the groups. The TLS handshake has verified the certificate, so it is
-// verified again only when the authorities or the lists of revoked certificates change.
+// verified again only when it may have ended, or the authorities or the lists of revoked
+// certificates change. It is safe for concurrent use.
 type Certificates struct {
 	opts    CertificateOptions
 	revoked *followedFile[[]*x509.RevocationList] // nil for none
 
 	mu sync.Mutex
-	// recent has the certificates that were verified under the present authorities and
-	// lists, by the leaf that their connection has.
-	recent      map[*x509.Certificate]error
-	authorities *x509.CertPool
-	lists       uint64
+	// recent has the verdicts under the present authorities and lists.
+	recent map[shown]verdict
+	trust
 }
 
-// mostRecent bounds the verified certificates that are remembered.
-const mostRecent = 8192
+// trust is what a verdict depends on, besides the time.
+type trust struct {
+	authorities *x509.CertPool
+	lists       uint64 // changes of the lists of revoked certificates
+}
+
+// shown is the hash of the certificates that a client shows. Connections show the same
+// certificates more than once, and a hash keeps none of them in memory.
+type shown [sha256.Size]byte
+
+func shownBy(conn *tls.ConnectionState) (sum shown) {
+	hash := sha256.New()
+	for _, one := range conn.PeerCertificates {
+		hash.Write(one.Raw)
+	}
+	hash.Sum(sum[:0])
+	return sum
+}
+
+// verdict is the result of a verification, which counts until a time.
+type verdict struct {
+	err   error
+	until time.Time
+}
+
+const (
+	// mostRecent bounds the verdicts that are remembered, some 100 bytes each. It is more than
+	// the connections of all listeners.
+	mostRecent = 1 << 17
+	// refusedFor is how long a refusal is remembered: a certificate may become valid.
+	refusedFor = time.Minute
+)
 
 // NewCertificates reads the file of the options.
 func NewCertificates(opts CertificateOptions) (*Certificates, error) {
-	c := &Certificates{opts: opts, recent: map[*x509.Certificate]error{}}
+	c := &Certificates{opts: opts, recent: map[shown]verdict{}}
 	if opts.CRLFile == "" {
 		return c, nil
 	}
@@ -68,13 +98,10 @@ func (c *Certificates) Run(ctx context.Context) error {
 
 // identity returns who a connection with a verified certificate is.
 func (c *Certificates) identity(conn *tls.ConnectionState) (identity.Identity, error) {
-	leaf := conn.VerifiedChains[0][0]
-	if now := time.Now(); now.After(leaf.NotAfter) {
-		return identity.Identity{}, fmt.Errorf("it ended at %s", leaf.NotAfter.UTC().Format(time.RFC3339))
-	}
-	if err := c.check(conn); err != nil {
+	if err := c.Verify(conn); err != nil {
 		return identity.Identity{}, err
 	}
+	leaf := conn.PeerCertificates[0]
 	if leaf.Subject.CommonName == "" {
 		return identity.Identity{}, errors.New("it has no common name, which would be the user")
 	}
@@ -84,47 +111,84 @@ func (c *Certificates) identity(conn *tls.ConnectionState) (identity.Identity, e
 	}, nil
 }
 
-// check verifies a certificate under the present authorities and lists.
-func (c *Certificates) check(conn *tls.ConnectionState) error {
-	leaf, pool, lists := conn.VerifiedChains[0][0], c.opts.Authorities(), uint64(0)
-	if c.revoked != nil {
-		lists = c.revoked.changes.Load()
+// Verify returns an error unless the client certificate of a connection counts now: the
+// handshake verified it, it has not ended, the present authorities issued it, and no list has
+// it. Most calls take a microsecond, because verdicts are remembered.
+func (c *Certificates) Verify(conn *tls.ConnectionState) error {
+	if conn == nil || len(conn.VerifiedChains) == 0 {
+		return errors.New("the handshake has verified none")
 	}
+	now, in, by := time.Now(), shownBy(conn), trust{authorities: c.opts.Authorities()}
+	if c.revoked != nil {
+		by.lists = c.revoked.changes.Load()
+	}
+	if known, ok := c.remembered(in, by); ok && !now.After(known.until) {
+		return known.err
+	}
+	found := c.verify(conn, by.authorities, now)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.authorities != pool || c.lists != lists || len(c.recent) >= mostRecent {
-		clear(c.recent)
-		c.authorities, c.lists = pool, lists
+	if c.trust == by {
+		c.recent[in] = found
 	}
-	err, known := c.recent[leaf]
-	if !known {
-		err = c.verify(conn, pool)
-		c.recent[leaf] = err
-	}
-	return err
+	return found.err
 }
 
-func (c *Certificates) verify(conn *tls.ConnectionState, pool *x509.CertPool) error {
-	if pool == nil {
-		return errors.New("no authority is known")
+// remembered returns the verdict on some certificates.
+func (c *Certificates) remembered(in shown, by trust) (verdict, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trust != by || len(c.recent) >= mostRecent {
+		clear(c.recent)
+		c.trust = by
+	}
+	known, ok := c.recent[in]
+	return known, ok
+}
+
+func (c *Certificates) verify(conn *tls.ConnectionState, pool *x509.CertPool, now time.Time) verdict {
+	refused := func(err error) verdict { return verdict{err, now.Add(refusedFor)} }
+	leaf := conn.PeerCertificates[0]
+	switch {
+	case now.After(leaf.NotAfter):
+		return refused(fmt.Errorf("it ended at %s", leaf.NotAfter.UTC().Format(time.RFC3339)))
+	case pool == nil:
+		return refused(errors.New("no authority is known"))
 	}
 	between := x509.NewCertPool()
 	for _, one := range conn.PeerCertificates[1:] {
 		between.AddCert(one)
 	}
-	chains, err := conn.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: pool, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	chains, err := leaf.Verify(x509.VerifyOptions{Roots: pool, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	if err != nil {
-		return err
+		return refused(err)
 	}
-	if c.revoked == nil {
-		return nil
-	}
+	var good verdict
 	for _, chain := range chains {
-		if err = revokedIn(chain, c.revoked.get()); err == nil {
-			return nil
+		if c.revoked != nil {
+			if err = revokedIn(chain, c.revoked.get()); err != nil {
+				continue
+			}
+		}
+		if end := endOf(chain); end.After(good.until) {
+			good.until = end
 		}
 	}
-	return err
+	if good.until.IsZero() {
+		return refused(err)
+	}
+	return good
+}
+
+// endOf returns when the first certificate of a chain ends.
+func endOf(chain []*x509.Certificate) time.Time {
+	end := chain[0].NotAfter
+	for _, one := range chain[1:] {
+		if one.NotAfter.Before(end) {
+			end = one.NotAfter
+		}
+	}
+	return end
 }
 
 // revokedIn returns an error if a certificate of a chain is on a list of its issuer.

@@ -42,6 +42,9 @@ type Options struct {
 	// Proxies proves the proxies of streams, except on private listeners; nil trusts what
 	// nodes say, as far as a client certificate does not say otherwise.
 	Proxies *proxyauth.Prover
+	// Certificates returns an error unless the client certificate of an open connection counts
+	// now. nil means that it counts as long as its connection.
+	Certificates func(*tls.ConnectionState) error
 	// TLS secures connections and decides which clients are accepted; nil means plain
 	// text.
 	TLS *tls.Config

@@ -87,7 +87,7 @@ func (l *connections) admit(conn net.Conn, private bool) *connection {
 		}
 	}
 	c := &connection{Conn: conn, all: l, private: private, account: l.memory.open(conn.RemoteAddr())}
-	context.AfterFunc(c.account.over, func() { time.AfterFunc(farewell, func() { _ = c.Close() }) })
+	context.AfterFunc(c.account.over, c.sayFarewell)
 	l.open++
 	c.idle = l.idle.PushBack(c)
 	return c
@@ -142,6 +142,11 @@ type connection struct {
 	private bool
 
 	peerClosed atomic.Bool // the client said that it is the end
+}
+
+// sayFarewell closes the connection when its client has had time to read why.
+func (c *connection) sayFarewell() {
+	time.AfterFunc(farewell, func() { _ = c.Close() })
 }
 
 // Read waits while connections from this host are not read.

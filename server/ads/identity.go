@@ -79,11 +79,14 @@ func (s *Server) keyScope(ctx context.Context) discovery.KeyScope {
 	return discovery.KeysOfNamespace(namespace)
 }
 
-// admit refuses a proxy whose client certificate is not for the namespace of its
-// node. A certificate with a URI is for the namespace of its SPIFFE ID, or for no
+// admit refuses a proxy whose client certificate counts no longer, or is not for the
+// namespace of its node. A certificate with a URI is for the namespace of its SPIFFE ID, or for no
 // namespace if the ID is not understood. A certificate without a URI is for every
 // namespace. Without a client certificate, admit trusts the node.
 func (s *Server) admit(ctx context.Context, node discovery.Node) error {
+	if err := s.verify(ctx); err != nil {
+		return err
+	}
 	if c := connectionOf(ctx); s.opts.Proxies != nil && (c == nil || !c.private) {
 		return s.admitProved(ctx, node)
 	}
@@ -107,14 +110,28 @@ func (s *Server) admit(ctx context.Context, node discovery.Node) error {
 	return nil
 }
 
+// verify refuses a proxy whose client certificate counts no longer, and then ends its
+// connection: only another connection can show another certificate.
+func (s *Server) verify(ctx context.Context) error {
+	conn := connectionState(ctx)
+	if s.opts.Certificates == nil || conn == nil || len(conn.VerifiedChains) == 0 {
+		return nil
+	}
+	err := s.opts.Certificates(conn)
+	if err == nil {
+		return nil
+	}
+	if c := connectionOf(ctx); c != nil {
+		c.sayFarewell()
+	}
+	return status.Errorf(codes.Unauthenticated, "the client certificate proves nothing any more: %v", err)
+}
+
 // prove returns the proof of the proxy of a stream.
 func (s *Server) prove(ctx context.Context) (proxyauth.Proof, error) {
-	shown := proxyauth.Credentials{Context: ctx}
+	shown := proxyauth.Credentials{Context: ctx, TLS: connectionState(ctx)}
 	if p, _ := peer.FromContext(ctx); p != nil {
 		shown.Address = p.Addr.String()
-		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
-			shown.TLS = &info.State
-		}
 	}
 	headers, _ := metadata.FromIncomingContext(ctx)
 	shown.Authorization = headers.Get("authorization")
@@ -144,7 +161,9 @@ const proofInterval = 5 * time.Second
 // whileProved ends a stream whose proxy no longer proves itself or may no longer claim what it
 // claims, until stop is called.
 func (s *Server) whileProved(ctx context.Context, node discovery.Node, end context.CancelCauseFunc) (stop func()) {
-	if c := connectionOf(ctx); s.opts.Proxies == nil || c != nil && c.private {
+	c := connectionOf(ctx)
+	lasts := s.opts.Proxies == nil && (s.opts.Certificates == nil || clientCertificate(ctx) == nil)
+	if lasts || c != nil && c.private {
 		return func() {}
 	}
 	var look *time.Timer
@@ -153,8 +172,7 @@ func (s *Server) whileProved(ctx context.Context, node discovery.Node, end conte
 	mu.Lock()
 	defer mu.Unlock()
 	look = time.AfterFunc(proofInterval, func() {
-		err := s.admitProved(ctx, node)
-		if err != nil {
+		if err := s.admit(ctx, node); err != nil {
 			end(err)
 			return
 		}
@@ -175,15 +193,24 @@ func (s *Server) whileProved(ctx context.Context, node discovery.Node, end conte
 // clientCertificate returns the verified client certificate of a connection, or
 // nil.
 func clientCertificate(ctx context.Context) *x509.Certificate {
+	conn := connectionState(ctx)
+	if conn == nil || len(conn.VerifiedChains) == 0 {
+		return nil
+	}
+	return conn.PeerCertificates[0]
+}
+
+// connectionState returns the TLS of the connection of a stream, nil for plain text.
+func connectionState(ctx context.Context) *tls.ConnectionState {
 	p, _ := peer.FromContext(ctx)
 	if p == nil {
 		return nil
 	}
 	info, ok := p.AuthInfo.(credentials.TLSInfo)
-	if !ok || len(info.State.VerifiedChains) == 0 {
+	if !ok {
 		return nil
 	}
-	return info.State.VerifiedChains[0][0]
+	return &info.State
 }
 
 // refuseProxied refuses a stream that a proxy forwarded: the proxy may connect to a

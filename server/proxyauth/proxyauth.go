@@ -21,8 +21,9 @@ import (
 
 // Options configure a Prover. One of Certificates and Tokens is set.
 type Options struct {
-	// Certificates says that a proxy proves itself by a client certificate with a SPIFFE ID.
-	Certificates bool
+	// Certificates verifies client certificates with a SPIFFE ID, by which proxies prove
+	// themselves.
+	Certificates *authn.Certificates
 	// Tokens proves the tokens of proxies.
 	Tokens *authn.Authenticator
 	// TrustDomain is that of the SPIFFE IDs.
@@ -55,11 +56,12 @@ type Proof struct {
 // ErrUnproved means that a proxy does not prove itself.
 var ErrUnproved = errors.New("the proxy does not prove itself")
 
-// Prove returns the proof of some credentials. The error is ErrUnproved.
+// Prove returns the proof of some credentials at this time: a certificate of an open connection
+// may have ended since. The error is ErrUnproved.
 func (p *Prover) Prove(c Credentials) (Proof, error) {
 	var proof Proof
 	var err error
-	if p.opts.Certificates {
+	if p.opts.Certificates != nil {
 		proof, err = p.byCertificate(c.TLS)
 	} else {
 		proof, err = p.byToken(c)
@@ -74,7 +76,10 @@ func (p *Prover) byCertificate(conn *tls.ConnectionState) (Proof, error) {
 	if conn == nil || len(conn.VerifiedChains) == 0 {
 		return Proof{}, errors.New("it shows no client certificate")
 	}
-	namespace, account, err := SPIFFE(conn.VerifiedChains[0][0].URIs, p.opts.TrustDomain)
+	if err := p.opts.Certificates.Verify(conn); err != nil {
+		return Proof{}, fmt.Errorf("its client certificate proves nothing: %w", err)
+	}
+	namespace, account, err := SPIFFE(conn.PeerCertificates[0].URIs, p.opts.TrustDomain)
 	if err != nil {
 		return Proof{}, fmt.Errorf("its client certificate is for no proxy: %w", err)
 	}

@@ -34,6 +34,7 @@ func (p proofs) proved(next http.Handler) http.Handler {
 		})
 		if err != nil {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="pilot-api"`)
+			w.Header().Set("Connection", "close") // Only another connection can show another certificate.
 			http.Error(w, err.Error(), http.StatusUnauthorized)
 			return
 		}
