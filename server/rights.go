@@ -229,7 +229,7 @@ func (s *Server) whileAllowed(r *http.Request, allowed func(context.Context) boo
 		return ctx, stop // Everybody may do everything.
 	}
 	still := func() bool {
-		who, err := s.sender(r)
+		who, err := s.opts.Authn.Again(r)
 		if err == nil {
 			who, err = s.impersonated(r, who)
 		}

@@ -77,12 +77,34 @@ const MaxToken = 16 << 10
 // bearer token. A token that proves nothing is an error, even if anonymous requests are
 // allowed: the client means to be somebody. The error is a *Failure.
 func (a *Authenticator) Authenticate(r *http.Request) (identity.Identity, error) {
-	who, err := a.authenticate(r.Context(), r.TLS, r.Header.Values("Authorization"), r.RemoteAddr)
+	who, err := a.authenticate(r.Context(), r.TLS, r.Header.Values("Authorization"), caller{r.RemoteAddr, false})
 	a.metrics.count(who, err)
 	return who, err
 }
 
-func (a *Authenticator) authenticate(ctx context.Context, conn *tls.ConnectionState, authorization []string, address string) (identity.Identity, error) {
+// Again is Authenticate for a request that was proved and is still being answered. It is not
+// counted as another request, and wrong tokens of others at its address do not slow it down.
+func (a *Authenticator) Again(r *http.Request) (identity.Identity, error) {
+	return a.authenticate(r.Context(), r.TLS, r.Header.Values("Authorization"), caller{r.RemoteAddr, true})
+}
+
+// caller is where a proof comes from.
+type caller struct {
+	address string
+	// again says that the proof is looked at again.
+	again bool
+}
+
+// host returns the address without the port.
+func (c caller) host() string {
+	host, _, err := net.SplitHostPort(c.address)
+	if err != nil {
+		return c.address
+	}
+	return host
+}
+
+func (a *Authenticator) authenticate(ctx context.Context, conn *tls.ConnectionState, authorization []string, from caller) (identity.Identity, error) {
 	if a.opts.Certificates != nil && conn != nil && len(conn.VerifiedChains) > 0 {
 		who, err := a.opts.Certificates.identity(conn)
 		if err != nil {
@@ -95,7 +117,7 @@ func (a *Authenticator) authenticate(ctx context.Context, conn *tls.ConnectionSt
 	case err != nil:
 		return identity.Identity{}, err
 	case token != "":
-		return a.verify(ctx, token, address)
+		return a.verify(ctx, token, from)
 	case a.opts.Anonymous != nil:
 		return *a.opts.Anonymous, nil
 	}
@@ -105,9 +127,14 @@ func (a *Authenticator) authenticate(ctx context.Context, conn *tls.ConnectionSt
 // Token returns whose token is in Authorization headers, for requests that are not of HTTP.
 // The error is a *Failure.
 func (a *Authenticator) Token(ctx context.Context, authorization []string, address string) (identity.Identity, error) {
-	who, err := a.authenticate(ctx, nil, authorization, address)
+	who, err := a.authenticate(ctx, nil, authorization, caller{address, false})
 	a.metrics.count(who, err)
 	return who, err
+}
+
+// TokenAgain is Token for what was proved and still runs, as Again is Authenticate.
+func (a *Authenticator) TokenAgain(ctx context.Context, authorization []string, address string) (identity.Identity, error) {
+	return a.authenticate(ctx, nil, authorization, caller{address, true})
 }
 
 // bearer returns the token of the Authorization headers, "" if there is none.
@@ -131,18 +158,17 @@ func bearer(headers []string) (string, error) {
 	return token, nil
 }
 
-// verify proves a token. An address that sends many wrong tokens has to wait; tokens that
-// were proved before are accepted from it all the same.
-func (a *Authenticator) verify(ctx context.Context, token, address string) (identity.Identity, error) {
-	if who, ok := a.verified.find(token); ok {
-		return who, nil
+// verify proves a token. An address that sends many wrong tokens has to wait. Tokens that
+// were proved before are looked at all the same, also when the result no longer counts.
+func (a *Authenticator) verify(ctx context.Context, token string, from caller) (identity.Identity, error) {
+	was, known, counts := a.verified.find(token)
+	if counts {
+		return was.who, nil
 	}
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = address
-	}
-	if wait := a.penalties.wait(host); wait > 0 {
-		return identity.Identity{}, &Failure{Reason: "too many wrong tokens came from this address", RetryAfter: wait}
+	if !known && !from.again {
+		if wait := a.penalties.wait(from.host()); wait > 0 {
+			return identity.Identity{}, &Failure{Reason: "too many wrong tokens came from this address", RetryAfter: wait}
+		}
 	}
 	var wrong error
 	for _, source := range a.opts.Tokens {
@@ -156,7 +182,12 @@ func (a *Authenticator) verify(ctx context.Context, token, address string) (iden
 			wrong = err
 		}
 	}
-	a.penalties.add(host)
+	if known {
+		a.verified.forget(token)
+	}
+	if !from.again {
+		a.penalties.add(from.host())
+	}
 	if wrong == nil {
 		return identity.Identity{}, &Failure{Reason: "the token is of no kind that is accepted here: " + a.accepted()}
 	}

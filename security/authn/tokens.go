@@ -49,19 +49,26 @@ func (v *verifiedTokens) hash(token string) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// find returns the identity of a token that was verified and still counts.
-func (v *verifiedTokens) find(token string) (identity.Identity, bool) {
+// find returns the result of verifying a token before, and whether it still counts. A token
+// that was verified once is known until forget, or until many others were verified.
+func (v *verifiedTokens) find(token string) (was verifiedToken, known, counts bool) {
 	sum := v.hash(token)
 	v.mu.RLock()
-	known, ok := v.recent[sum]
-	if !ok {
-		known, ok = v.older[sum]
+	was, known = v.recent[sum]
+	if !known {
+		was, known = v.older[sum]
 	}
 	v.mu.RUnlock()
-	if !ok || !time.Now().Before(known.until) || known.source.Epoch() != known.epoch {
-		return identity.Identity{}, false
-	}
-	return known.who, true
+	return was, known, known && time.Now().Before(was.until) && was.source.Epoch() == was.epoch
+}
+
+// forget removes a token that proves nothing any more.
+func (v *verifiedTokens) forget(token string) {
+	sum := v.hash(token)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.recent, sum)
+	delete(v.older, sum)
 }
 
 // keep remembers a result. epoch is that of the source before it verified the token.

@@ -213,7 +213,7 @@ func (c *conversation) hold(ctx context.Context, variant discovery.Variant, on *
 	if who.bad != nil {
 		return who.bad
 	}
-	if err := s.admit(ctx, who.node); err != nil {
+	if err := s.admit(ctx, who.node, false); err != nil {
 		return err
 	}
 	if c.d, err = s.connect(who, variant); err != nil {

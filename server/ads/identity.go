@@ -56,7 +56,7 @@ func (s *Server) keyScope(ctx context.Context) discovery.KeyScope {
 		return discovery.AllKeys()
 	}
 	if s.opts.Proxies != nil {
-		proof, err := s.prove(ctx)
+		proof, err := s.prove(ctx, true)
 		if err != nil {
 			return discovery.KeyScope{}
 		}
@@ -82,13 +82,14 @@ func (s *Server) keyScope(ctx context.Context) discovery.KeyScope {
 // admit refuses a proxy whose client certificate counts no longer, or is not for the
 // namespace of its node. A certificate with a URI is for the namespace of its SPIFFE ID, or for no
 // namespace if the ID is not understood. A certificate without a URI is for every
-// namespace. Without a client certificate, admit trusts the node.
-func (s *Server) admit(ctx context.Context, node discovery.Node) error {
+// namespace. Without a client certificate, admit trusts the node. again says that the
+// proxy was admitted to this stream before.
+func (s *Server) admit(ctx context.Context, node discovery.Node, again bool) error {
 	if err := s.verify(ctx); err != nil {
 		return err
 	}
 	if c := connectionOf(ctx); s.opts.Proxies != nil && (c == nil || !c.private) {
-		return s.admitProved(ctx, node)
+		return s.admitProved(ctx, node, again)
 	}
 	certificate := clientCertificate(ctx)
 	if certificate == nil || len(certificate.URIs) == 0 {
@@ -127,9 +128,9 @@ func (s *Server) verify(ctx context.Context) error {
 	return status.Errorf(codes.Unauthenticated, "the client certificate proves nothing any more: %v", err)
 }
 
-// prove returns the proof of the proxy of a stream.
-func (s *Server) prove(ctx context.Context) (proxyauth.Proof, error) {
-	shown := proxyauth.Credentials{Context: ctx, TLS: connectionState(ctx)}
+// prove returns the proof of the proxy of a stream, which may have been proved before.
+func (s *Server) prove(ctx context.Context, again bool) (proxyauth.Proof, error) {
+	shown := proxyauth.Credentials{Context: ctx, TLS: connectionState(ctx), Again: again}
 	if p, _ := peer.FromContext(ctx); p != nil {
 		shown.Address = p.Addr.String()
 	}
@@ -139,8 +140,8 @@ func (s *Server) prove(ctx context.Context) (proxyauth.Proof, error) {
 }
 
 // admitProved refuses a proxy that does not prove itself, or claims more than it may.
-func (s *Server) admitProved(ctx context.Context, node discovery.Node) error {
-	proof, err := s.prove(ctx)
+func (s *Server) admitProved(ctx context.Context, node discovery.Node, again bool) error {
+	proof, err := s.prove(ctx, again)
 	if err != nil {
 		return status.Error(codes.Unauthenticated, err.Error())
 	}
@@ -172,7 +173,7 @@ func (s *Server) whileProved(ctx context.Context, node discovery.Node, end conte
 	mu.Lock()
 	defer mu.Unlock()
 	look = time.AfterFunc(proofInterval, func() {
-		if err := s.admit(ctx, node); err != nil {
+		if err := s.admit(ctx, node, true); err != nil {
 			end(err)
 			return
 		}

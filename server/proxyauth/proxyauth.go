@@ -44,6 +44,8 @@ type Credentials struct {
 	TLS           *tls.ConnectionState // nil for plain text
 	Authorization []string             // headers
 	Address       string
+	// Again says that they were proved before, for a stream that still runs.
+	Again bool
 }
 
 // Proof says for which workloads a proxy asks: those of a service account.
@@ -89,7 +91,11 @@ func (p *Prover) byCertificate(conn *tls.ConnectionState) (Proof, error) {
 }
 
 func (p *Prover) byToken(c Credentials) (Proof, error) {
-	who, err := p.opts.Tokens.Token(c.Context, c.Authorization, c.Address)
+	prove := p.opts.Tokens.Token
+	if c.Again {
+		prove = p.opts.Tokens.TokenAgain
+	}
+	who, err := prove(c.Context, c.Authorization, c.Address)
 	if err != nil {
 		return Proof{}, err
 	}
