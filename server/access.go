@@ -128,6 +128,9 @@ func (s *Server) failProof(w http.ResponseWriter, r *http.Request, err error) {
 	var failure *authn.Failure
 	if errors.As(err, &failure) && failure.RetryAfter > 0 {
 		status := wire.Failure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "%s", failure.Reason)
+		if failure.Undecided {
+			status = wire.Failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "%s", failure.Reason)
+		}
 		w.Header().Set("Retry-After", strconv.Itoa(wholeSeconds(failure.RetryAfter)))
 		s.fail(w, r, status)
 		return

@@ -9,11 +9,16 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/security/authn"
 	"github.com/pilot-api/pilot-api/security/identity"
 	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/server/proxyauth"
+	"github.com/pilot-api/pilot-api/store/cache"
+	"github.com/pilot-api/pilot-api/store/memory"
 )
 
 // unsure proves the users of governed. Each result is void at once, so every look at a token
@@ -81,4 +86,30 @@ func gathered(t *testing.T, reg *prometheus.Registry) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprint(all)
+}
+
+// away can verify no token.
+type away struct{}
+
+func (away) Epoch() uint64 { return 0 }
+
+func (away) Verify(context.Context, string) (identity.Identity, time.Time, error) {
+	return identity.Identity{}, time.Time{}, fmt.Errorf("%w: nobody is there", authn.ErrUndecided)
+}
+
+// TestTokenThatCannotBeVerified checks that a client learns that it should keep its token and try
+// again.
+func TestTokenThatCannotBeVerified(t *testing.T) {
+	tokens := authn.New(authn.Options{Tokens: []authn.TokenVerifier{away{}}})
+	w := start(t, func(o *server.Options) {
+		o.Authn, o.Proxies = tokens, proxyauth.New(proxyauth.Options{Tokens: tokens})
+		o.Discovery = discovery.New(discovery.Options{Source: cache.New(memory.New(), cache.Options{})})
+	})
+	a := w.want(503, "GET", rulesIn("shop"), "", ed)
+	if a.Header.Get("Retry-After") == "" || a.Header.Get("WWW-Authenticate") != "" || a.status(t).Reason != metav1.StatusReasonServiceUnavailable {
+		t.Errorf("%v %s", a.Header, a.text)
+	}
+	if a := w.want(503, "GET", "/v1/registration", "", ed); !strings.Contains(a.text, proxyauth.ErrUndecided.Error()) {
+		t.Errorf("a poll: %s", a.text)
+	}
 }

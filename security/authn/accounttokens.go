@@ -187,7 +187,7 @@ func (v accountVerifier) keyOf(token *jwt.Token) (any, error) {
 func (v accountVerifier) why(err error) error {
 	switch {
 	case errors.Is(err, ErrNoKey):
-		return ErrNoKey
+		return fmt.Errorf("%w: %w", ErrUndecided, ErrNoKey)
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return errors.New("it has ended")
 	case errors.Is(err, jwt.ErrTokenNotValidYet), errors.Is(err, jwt.ErrTokenUsedBeforeIssued):

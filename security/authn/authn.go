@@ -20,7 +20,8 @@ import (
 // TokenVerifier proves tokens of one kind. It must be safe for concurrent use.
 type TokenVerifier interface {
 	// Verify returns the identity of a token, and until when the result may be used. The
-	// error is ErrOtherToken for a token of another kind.
+	// error is ErrOtherToken for a token of another kind, and ErrUndecided if the verifier
+	// lacks what it needs.
 	Verify(ctx context.Context, token string) (identity.Identity, time.Time, error)
 	// Epoch changes when results of Verify may no longer be right.
 	Epoch() uint64
@@ -28,6 +29,9 @@ type TokenVerifier interface {
 
 // ErrOtherToken means that a token is not of the kind that a TokenVerifier proves.
 var ErrOtherToken = errors.New("this is a token of another kind")
+
+// ErrUndecided means that it cannot be said now whether a token proves somebody.
+var ErrUndecided = errors.New("it cannot be verified now")
 
 // Options configure an Authenticator.
 type Options struct {
@@ -59,7 +63,10 @@ func New(opts Options) *Authenticator {
 // nothing of a token.
 type Failure struct {
 	Reason string
-	// RetryAfter is set if the address of the client sends too many wrong tokens.
+	// Undecided says that the token may be good: what verifies it cannot be had now.
+	Undecided bool
+	// RetryAfter is set if the address of the client sends too many wrong tokens, and with
+	// Undecided.
 	RetryAfter time.Duration
 }
 
@@ -84,6 +91,8 @@ func (a *Authenticator) Authenticate(r *http.Request) (identity.Identity, error)
 
 // Again is Authenticate for a request that was proved and is still being answered. It is not
 // counted as another request, and wrong tokens of others at its address do not slow it down.
+// While its token cannot be verified, the last result counts longestUndecided longer, but not
+// beyond the end of the token.
 func (a *Authenticator) Again(r *http.Request) (identity.Identity, error) {
 	return a.authenticate(r.Context(), r.TLS, r.Header.Values("Authorization"), caller{r.RemoteAddr, true})
 }
@@ -178,7 +187,10 @@ func (a *Authenticator) verify(ctx context.Context, token string, from caller) (
 			a.verified.keep(token, who, until, source, epoch)
 			return who, nil
 		}
-		if !errors.Is(err, ErrOtherToken) {
+		switch {
+		case errors.Is(err, ErrUndecided):
+			return a.undecided(was, from, err)
+		case !errors.Is(err, ErrOtherToken):
 			wrong = err
 		}
 	}
@@ -192,6 +204,14 @@ func (a *Authenticator) verify(ctx context.Context, token string, from caller) (
 		return identity.Identity{}, &Failure{Reason: "the token is of no kind that is accepted here: " + a.accepted()}
 	}
 	return identity.Identity{}, &Failure{Reason: "the token proves nothing: " + wrong.Error()}
+}
+
+// undecided returns the result for a token that cannot be verified now. was is its last result.
+func (a *Authenticator) undecided(was verifiedToken, from caller, why error) (identity.Identity, error) {
+	if now := time.Now(); from.again && was.source != nil && now.Before(was.end) && now.Before(was.until.Add(longestUndecided)) && was.source.Epoch() == was.epoch {
+		return was.who, nil
+	}
+	return identity.Identity{}, &Failure{Reason: "the token proves nothing yet: " + why.Error(), Undecided: true, RetryAfter: retryIssuer}
 }
 
 // accepted says which proofs are accepted.

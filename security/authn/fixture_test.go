@@ -51,6 +51,7 @@ type issuer struct {
 	*httptest.Server
 	key     *rsa.PrivateKey
 	fetches atomic.Int64 // of the keys
+	instead atomic.Value // http.HandlerFunc that answers for the keys; none for the good answer
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -67,6 +68,10 @@ func newIssuer(t *testing.T) *issuer {
 			answer = map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "id_token_signing_alg_values_supported": []string{"RS256"}}
 		case "/keys":
 			i.fetches.Add(1)
+			if instead, ok := i.instead.Load().(http.HandlerFunc); ok {
+				instead(w, r)
+				return
+			}
 			answer = map[string]any{"keys": []any{map[string]string{
 				"kty": "RSA", "kid": "1", "alg": "RS256", "use": "sig",
 				"n": base64.RawURLEncoding.EncodeToString(key.N.Bytes()), "e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(key.E)).Bytes()),
@@ -94,6 +99,13 @@ func (i *issuer) verifier(t *testing.T, change func(*authn.Issuer)) *authn.OIDC 
 	if err != nil {
 		t.Fatal(err)
 	}
+	i.run(t, v)
+	return v
+}
+
+// run runs a verifier, and returns when the issuer has answered it.
+func (i *issuer) run(t *testing.T, v *authn.OIDC) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- v.Run(ctx) }()
@@ -104,7 +116,6 @@ func (i *issuer) verifier(t *testing.T, change func(*authn.Issuer)) *authn.OIDC 
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return v
 }
 
 // claims are those of a good token, with changes.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/time/rate"
 
 	"github.com/pilot-api/pilot-api/security/identity"
 )
@@ -66,12 +67,13 @@ func (i Issuer) withDefaults() Issuer {
 const retryIssuer = 10 * time.Second
 
 // OIDC proves tokens of one issuer. Until the issuer has answered once, its tokens prove
-// nothing.
+// nothing: the error is ErrUndecided, as for a token whose key cannot be fetched.
 type OIDC struct {
 	issuer   Issuer
 	client   *http.Client
 	verifier atomic.Pointer[oidc.IDTokenVerifier]
 	log      *slog.Logger
+	complain rate.Sometimes // about keys that cannot be had
 }
 
 // NewOIDC returns the verifier of an issuer's tokens. Run asks the issuer for its keys.
@@ -83,7 +85,7 @@ func NewOIDC(issuer Issuer, log *slog.Logger) (*OIDC, error) {
 	if err != nil {
 		return nil, fmt.Errorf("issuer %s: %w", issuer.URL, err)
 	}
-	return &OIDC{issuer: issuer.withDefaults(), client: client, log: log}, nil
+	return &OIDC{issuer: issuer.withDefaults(), client: client, log: log, complain: rate.Sometimes{Interval: time.Minute}}, nil
 }
 
 // Run asks for the issuer's configuration until it has it.
@@ -122,10 +124,17 @@ func (o *OIDC) Verify(ctx context.Context, token string) (identity.Identity, tim
 	}
 	verifier := o.verifier.Load()
 	if verifier == nil {
-		return identity.Identity{}, time.Time{}, fmt.Errorf("its issuer %s has not answered yet", o.issuer.URL)
+		return identity.Identity{}, time.Time{}, fmt.Errorf("%w: its issuer %s has not answered yet", ErrUndecided, o.issuer.URL)
 	}
 	proved, err := verifier.Verify(ctx, token)
-	if err != nil {
+	switch {
+	case err == nil:
+	case strings.HasPrefix(err.Error(), noKeys):
+		o.complain.Do(func() {
+			o.log.Warn("the keys of an issuer cannot be had; its tokens that need them prove nothing until they can", "issuer", o.issuer.URL, "error", fmt.Sprintf("%.500s", err))
+		})
+		return identity.Identity{}, time.Time{}, fmt.Errorf("%w: the keys of its issuer %s cannot be had", ErrUndecided, o.issuer.URL)
+	default:
 		// The error may quote the token's claims.
 		return identity.Identity{}, time.Time{}, why(err)
 	}
@@ -136,6 +145,10 @@ func (o *OIDC) Verify(ctx context.Context, token string) (identity.Identity, tim
 	who, err := o.issuer.identity(claims)
 	return who, proved.Expiry, err
 }
+
+// noKeys begins the errors of the library for a token whose key it cannot fetch. No part of a
+// token stands before that.
+const noKeys = "failed to verify signature: fetching keys"
 
 // why returns a failure of verification without any part of the token.
 func why(err error) error {

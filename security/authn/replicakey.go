@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -63,7 +64,7 @@ func (k *ReplicaKey) Verify(_ context.Context, token string) (identity.Identity,
 	}
 	key := k.key.Load()
 	if key == nil {
-		return identity.Identity{}, time.Time{}, errors.New("the key of the replicas is not known yet")
+		return identity.Identity{}, time.Time{}, fmt.Errorf("%w: the key of the replicas is not known yet", ErrUndecided)
 	}
 	body, signature, _ := strings.Cut(rest, ".")
 	given, err := base64.RawURLEncoding.DecodeString(signature)

@@ -16,6 +16,8 @@ const (
 	mostVerified = 16384
 	// longestVerified is how long a token counts as verified, whatever its own end is.
 	longestVerified = 10 * time.Minute
+	// longestUndecided is how much longer what runs goes on if its token cannot be verified.
+	longestUndecided = 10 * time.Minute
 )
 
 // verifiedTokens keeps the results of verifying tokens, because most clients send the same
@@ -31,7 +33,8 @@ type verifiedTokens struct {
 
 type verifiedToken struct {
 	who    identity.Identity
-	until  time.Time
+	until  time.Time // while the result counts
+	end    time.Time // of the token, as its source says
 	source TokenVerifier
 	epoch  uint64
 }
@@ -71,8 +74,9 @@ func (v *verifiedTokens) forget(token string) {
 	delete(v.older, sum)
 }
 
-// keep remembers a result. epoch is that of the source before it verified the token.
-func (v *verifiedTokens) keep(token string, who identity.Identity, until time.Time, source TokenVerifier, epoch uint64) {
+// keep remembers a result, which counts until end or longestVerified. epoch is that of the source before it verified the token.
+func (v *verifiedTokens) keep(token string, who identity.Identity, end time.Time, source TokenVerifier, epoch uint64) {
+	until := end
 	if latest := time.Now().Add(longestVerified); until.After(latest) {
 		until = latest
 	}
@@ -82,5 +86,5 @@ func (v *verifiedTokens) keep(token string, who identity.Identity, until time.Ti
 	if len(v.recent) >= mostVerified/2 {
 		v.recent, v.older = map[[sha256.Size]byte]verifiedToken{}, v.recent
 	}
-	v.recent[sum] = verifiedToken{who, until, source, epoch}
+	v.recent[sum] = verifiedToken{who, until, end, source, epoch}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"strings"
 	"sync"
@@ -142,7 +143,10 @@ func (s *Server) prove(ctx context.Context, again bool) (proxyauth.Proof, error)
 // admitProved refuses a proxy that does not prove itself, or claims more than it may.
 func (s *Server) admitProved(ctx context.Context, node discovery.Node, again bool) error {
 	proof, err := s.prove(ctx, again)
-	if err != nil {
+	switch {
+	case errors.Is(err, proxyauth.ErrUndecided):
+		return status.Error(codes.Unavailable, err.Error())
+	case err != nil:
 		return status.Error(codes.Unauthenticated, err.Error())
 	}
 	namespace, err := s.opts.Discovery.NamespaceOf(node)

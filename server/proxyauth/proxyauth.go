@@ -58,8 +58,11 @@ type Proof struct {
 // ErrUnproved means that a proxy does not prove itself.
 var ErrUnproved = errors.New("the proxy does not prove itself")
 
+// ErrUndecided means that it cannot be said now whether a proxy proves itself.
+var ErrUndecided = errors.New("the proof of the proxy cannot be verified now")
+
 // Prove returns the proof of some credentials at this time: a certificate of an open connection
-// may have ended since. The error is ErrUnproved.
+// may have ended since. The error is ErrUnproved or ErrUndecided.
 func (p *Prover) Prove(c Credentials) (Proof, error) {
 	var proof Proof
 	var err error
@@ -68,7 +71,11 @@ func (p *Prover) Prove(c Credentials) (Proof, error) {
 	} else {
 		proof, err = p.byToken(c)
 	}
-	if err != nil {
+	var failure *authn.Failure
+	switch {
+	case errors.As(err, &failure) && failure.Undecided:
+		return Proof{}, fmt.Errorf("%w: %w", ErrUndecided, err)
+	case err != nil:
 		return Proof{}, fmt.Errorf("%w: %w", ErrUnproved, err)
 	}
 	return proof, nil

@@ -32,6 +32,10 @@ func (p proofs) proved(next http.Handler) http.Handler {
 		proof, err := p.prover.Prove(proxyauth.Credentials{
 			Context: r.Context(), TLS: r.TLS, Authorization: r.Header.Values("Authorization"), Address: r.RemoteAddr,
 		})
+		if errors.Is(err, proxyauth.ErrUndecided) {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
 		if err != nil {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="pilot-api"`)
 			w.Header().Set("Connection", "close") // Only another connection can show another certificate.
