@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 func event(user, verb, resource, namespace string) *Event {
@@ -144,6 +149,132 @@ func TestStrictLogIsOnDisk(t *testing.T) {
 	}
 	stop()
 	<-ended
+}
+
+// small is a sink with room for so many bytes. What does not fit is cut off, and a sync succeeds
+// unless syncs is set, as on a full disk.
+type small struct {
+	text  bytes.Buffer
+	room  int
+	syncs error
+}
+
+func (s *small) Write(text []byte) (int, error) {
+	if len(text) > s.room {
+		s.text.Write(text[:s.room])
+		n := s.room
+		s.room = 0
+		return n, errors.New("no space left")
+	}
+	s.room -= len(text)
+	return s.text.Write(text)
+}
+
+func (s *small) Sync() error { return s.syncs }
+
+func (s *small) Close() error { return nil }
+
+// TestTornLines cuts a line off at each of its bytes, and makes room again after a while or at
+// once. Every event that was acknowledged must be a line of its own.
+func TestTornLines(t *testing.T) {
+	whole, err := event("eve", "update", "routerules", "shop").Line()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wait := range []time.Duration{0, time.Minute} {
+		for _, syncs := range []error{nil, errors.New("the disk is broken")} {
+			for room := range len(whole) + 1 {
+				synctest.Test(t, func(t *testing.T) {
+					to := &small{room: room, syncs: syncs}
+					l := newLog(Options{Strict: true, Log: slog.New(slog.DiscardHandler)}, to)
+					ctx, stop := context.WithCancel(t.Context())
+					ended := make(chan error, 1)
+					go func() { ended <- l.Run(ctx) }()
+					acknowledged := map[string]bool{}
+					say := func(user string) {
+						acknowledged[user] = l.Write(t.Context(), event(user, "update", "routerules", "shop")) == nil
+					}
+					say("eve")
+					time.Sleep(wait)
+					to.room, to.syncs = 1, nil // Room for the end of a line, and for no more.
+					say("bob")
+					time.Sleep(wait)
+					to.room = 1 << 20
+					say("ada")
+					say("zoe")
+					stop()
+					<-ended
+					if acknowledged["bob"] || !acknowledged["ada"] || !acknowledged["zoe"] {
+						t.Fatalf("room for %d bytes: %v", room, acknowledged)
+					}
+					for line := range bytes.Lines(to.text.Bytes()) {
+						var e Event
+						if json.Unmarshal(line, &e) == nil {
+							delete(acknowledged, e.User)
+						}
+					}
+					for user, was := range acknowledged {
+						if was {
+							t.Errorf("room for %d bytes: the event of %s was acknowledged, and is no line:\n%s", room, user, to.text.String())
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestLogGoesOnAfterACrash checks that a file that ends with a part of a line gets another one.
+func TestLogGoesOnAfterACrash(t *testing.T) {
+	for text, want := range map[string]string{"": "", "{}\n": "{}\n", `{"user":"e`: `{"user":"e` + "\n"} {
+		file := filepath.Join(t.TempDir(), "audit.log")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := New(Options{File: file, Strict: true, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- l.Run(ctx) }()
+		e := event("ada", "update", "routerules", "shop")
+		if err := l.Write(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		<-ended
+		line, err := e.Line()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != want+string(line) {
+			t.Errorf("after %q: %v %q", text, err, got)
+		}
+	}
+}
+
+// TestLogThatIsNotStrictHoldsNobodyUp checks that a disk that hangs costs events and no time.
+func TestLogThatIsNotStrictHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		l := newLog(Options{Log: slog.New(slog.DiscardHandler), Registry: reg}, &disk{}) // Nothing runs it.
+		began := time.Now()
+		for range queued {
+			if err := l.Write(t.Context(), event("ada", "update", "routerules", "shop")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.Write(t.Context(), event("eve", "update", "routerules", "shop")); err == nil {
+			t.Error("an event more than may wait is taken")
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("took %v", took)
+		}
+		if got := testutil.ToFloat64(l.lost); got != 1 {
+			t.Errorf("%v events are lost, want 1", got)
+		}
+	})
 }
 
 // TestLogIsRotated checks that all lines are in the file and in those before it, and that

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/DeRuina/timberjack"
@@ -31,10 +30,8 @@ type Options struct {
 const (
 	// queued bounds the lines that wait for the disk.
 	queued = 4096
-	// patience is how long a request waits for its line to be taken.
+	// patience is how long a request of a strict log waits for its line.
 	patience = 5 * time.Second
-	// retryDisk is how often a failed log is tried again while nobody writes.
-	retryDisk = time.Second
 )
 
 // sink is where lines go.
@@ -48,11 +45,14 @@ type sink interface {
 // Log writes events down. Requests that come at the same time share one sync of the disk. It
 // is safe for concurrent use.
 type Log struct {
-	opts   Options
-	to     sink
-	lines  chan line
-	broken atomic.Pointer[string] // why the last line could not be written; nil if it was
-	lost   prometheus.Counter
+	opts  Options
+	to    sink
+	lines chan line
+	lost  prometheus.Counter
+
+	// Run alone uses these.
+	broken bool // the last line could not be written
+	torn   bool // the sink may end with a part of a line
 }
 
 type line struct {
@@ -62,11 +62,13 @@ type line struct {
 
 // New opens the log. Run writes its lines.
 func New(opts Options) (*Log, error) {
-	to, err := open(opts)
+	to, torn, err := open(opts)
 	if err != nil {
 		return nil, fmt.Errorf("--audit-log %s: %w", opts.File, err)
 	}
-	return newLog(opts, to), nil
+	l := newLog(opts, to)
+	l.torn = torn
+	return l, nil
 }
 
 func newLog(opts Options, to sink) *Log {
@@ -86,17 +88,19 @@ type standardOutput struct{ io.Writer }
 func (standardOutput) Sync() error  { return nil }
 func (standardOutput) Close() error { return nil }
 
-func open(opts Options) (sink, error) {
+// open opens the sink. torn says that it ends with a part of a line, as after a crash.
+func open(opts Options) (to sink, torn bool, err error) {
 	if opts.File == "-" {
-		return standardOutput{os.Stdout}, nil
+		return standardOutput{os.Stdout}, false, nil
 	}
 	// The first line must not be the first to find that there is no such folder.
 	file, err := os.OpenFile(opts.File, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if err := file.Close(); err != nil {
-		return nil, err
+	info, err := file.Stat()
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, false, err
 	}
 	megabytes, backups := opts.MaxMegabytes, opts.Backups
 	if megabytes == 0 {
@@ -105,14 +109,25 @@ func open(opts Options) (sink, error) {
 	if backups == 0 {
 		backups = 10
 	}
-	info, err := os.Stat(opts.File)
-	if err != nil {
-		return nil, err
-	}
 	return &rotated{
 		Logger: timberjack.Logger{Filename: opts.File, MaxSize: megabytes, MaxBackups: backups, FileMode: 0o600},
 		size:   info.Size(), most: int64(megabytes) << 20,
-	}, nil
+	}, isTorn(opts.File, info.Size()), nil
+}
+
+// isTorn reports whether the last line of a file has no end, or cannot be read.
+func isTorn(name string, size int64) bool {
+	if size == 0 {
+		return false
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return true
+	}
+	defer file.Close()
+	var last [1]byte
+	_, err = file.ReadAt(last[:], size-1)
+	return err != nil || last[0] != '\n'
 }
 
 // rotated is a file that begins anew at a size. It is synced before, because the library
@@ -135,16 +150,10 @@ func (r *rotated) Write(text []byte) (int, error) {
 
 // Run writes lines until ctx ends, and then those that wait.
 func (l *Log) Run(ctx context.Context) error {
-	tick := time.NewTicker(retryDisk)
-	defer tick.Stop()
 	for {
 		select {
 		case first := <-l.lines:
 			l.write(first)
-		case <-tick.C:
-			if l.broken.Load() != nil {
-				l.probe()
-			}
 		case <-ctx.Done():
 			for len(l.lines) > 0 {
 				l.write(<-l.lines)
@@ -161,17 +170,14 @@ func (l *Log) write(first line) {
 		batch = append(batch, <-l.lines)
 	}
 	var err error
-	if l.broken.Load() != nil {
-		// The last line may have been cut off.
-		_, err = l.to.Write([]byte("\n"))
-	}
 	for _, one := range batch {
 		if err == nil {
-			_, err = l.to.Write(one.text)
+			err = l.append(one.text)
 		}
 	}
 	if err == nil {
 		err = l.to.Sync()
+		l.torn = l.torn || err != nil // Nobody knows what is on the disk.
 	}
 	l.note(err)
 	for _, one := range batch {
@@ -183,21 +189,31 @@ func (l *Log) write(first line) {
 	}
 }
 
-// probe tries whether a log that failed can be written again.
-func (l *Log) probe() { l.note(l.to.Sync()) }
-
-func (l *Log) note(err error) {
-	before := l.broken.Load()
-	if err == nil {
-		if l.broken.Store(nil); before != nil {
-			l.opts.Log.Info("the audit log is written again")
-		}
-		return
+// append writes a line, on a line of its own also after a part of another one.
+func (l *Log) append(text []byte) error {
+	if l.torn {
+		text = append([]byte{'\n'}, text...)
 	}
-	text := err.Error()
-	if l.broken.Store(&text); before == nil {
+	n, err := l.to.Write(text)
+	if err == nil && n < len(text) {
+		err = io.ErrShortWrite
+	}
+	if n > 0 {
+		l.torn = n < len(text) && text[n-1] != '\n'
+	}
+	return err
+}
+
+// note logs the first failure, and the first success after one. Only a line that is written
+// shows that the log works: a full disk can be synced.
+func (l *Log) note(err error) {
+	switch {
+	case err == nil && l.broken:
+		l.opts.Log.Info("the audit log is written again")
+	case err != nil && !l.broken:
 		l.opts.Log.Error("the audit log cannot be written", "file", l.opts.File, "error", err, "strict", l.opts.Strict)
 	}
+	l.broken = err != nil
 }
 
 // IsStrict reports whether nothing may be acknowledged that is not on disk.
@@ -206,27 +222,33 @@ func (l *Log) IsStrict() bool { return l.opts.Strict }
 // IsWanted reports whether the policy wants an event.
 func (l *Log) IsWanted(e *Event) bool { return l.opts.Policy.IsWanted(e) }
 
+// errBehind means that as many lines wait for the disk as may.
+var errBehind = errors.New("the audit log does not keep up")
+
 // Write writes an event down. A strict log returns when it is on disk, or with the reason why
-// it is not. Others return at once, and count the events that are lost.
+// it is not, after five seconds at most. Others return at once, and count the events that are
+// lost.
 func (l *Log) Write(ctx context.Context, e *Event) error {
 	text, err := e.Line()
 	if err != nil {
 		return err
 	}
-	one := line{text: text}
-	if l.opts.Strict {
-		one.done = make(chan error, 1)
+	if !l.opts.Strict {
+		select {
+		case l.lines <- line{text: text}:
+			return nil
+		default:
+			l.lost.Inc()
+			return errBehind
+		}
 	}
+	one := line{text, make(chan error, 1)}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case l.lines <- one:
 	case <-timer.C:
-		l.lost.Inc()
-		return errors.New("the audit log does not keep up")
-	}
-	if one.done == nil {
-		return nil
+		return errBehind
 	}
 	select {
 	case err := <-one.done:
