@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"time"
@@ -11,18 +12,25 @@ import (
 
 	"github.com/pilot-api/pilot-api/security/audit"
 	"github.com/pilot-api/pilot-api/server/answer"
+	"github.com/pilot-api/pilot-api/server/rest"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
 // mostAudited bounds a text of a client in an event, in bytes.
 const mostAudited = 512
 
-// audited writes down what a request did, as far as the policy wants it.
+// audited writes down what a request did, as far as the policy wants it. It stands before all
+// that may refuse a request, and before the recovery from a panic, so that the event has the
+// code of the answer. Polls and questions about health are nobody's deeds.
 func (s *Server) audited(next http.Handler) http.Handler {
 	if s.opts.Audit == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if rest.IsPoll(r.URL.Path) || isHealth(r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
 		start := time.Now()
 		host, _, err := net.SplitHostPort(r.RemoteAddr)
 		if err != nil {
@@ -36,13 +44,16 @@ func (s *Server) audited(next http.Handler) http.Handler {
 		complete := func(code int) error {
 			s.describe(r, e)
 			e.Time, e.Code, e.Took = time.Now().UTC(), code, float64(time.Since(start).Microseconds())/1000
-			if !s.opts.Audit.IsWanted(e) {
+			if _, ours := s.routeRight(r); !ours && !e.IsRefusal() || !s.opts.Audit.IsWanted(e) {
 				return nil
 			}
 			return s.opts.Audit.Write(r.Context(), e)
 		}
 		if s.opts.Audit.IsStrict() {
-			next.ServeHTTP(&heldWriter{ResponseWriter: w, complete: complete}, r)
+			held := &heldWriter{ResponseWriter: w, complete: complete}
+			defer held.end()
+			next.ServeHTTP(held, r)
+			held.begin()
 			return
 		}
 		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
@@ -66,8 +77,12 @@ func (s *Server) describe(r *http.Request, e *audit.Event) {
 	asked := row.attributes(r)
 	e.Verb, e.Group, e.Resource, e.Subresource = asked.Verb, asked.Group, asked.Resource, asked.Subresource
 	e.Namespace, e.Name = wire.Short(asked.Namespace, mostAudited), wire.Short(asked.Name, mostAudited)
-	if row.resource == "" && r.Method == http.MethodPost {
+	switch {
+	case row.resource != "":
+	case r.Method == http.MethodPost:
 		e.Verb = "create"
+	case r.Method == http.MethodDelete:
+		e.Verb = "delete"
 	}
 	e.DryRun = wire.Query(r).Get("dryRun") != ""
 }
@@ -100,8 +115,34 @@ type heldWriter struct {
 	refused  bool // the event could not be written: the answer is another one
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap is for http.ResponseController, which finds Flush here, and deadlines below.
 func (w *heldWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// FlushError is for http.ResponseController. A flush begins the answer, as a write does.
+func (w *heldWriter) FlushError() error {
+	if w.begin(); w.refused {
+		return errNotWrittenDown
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// errNotWrittenDown ends an answer whose event could not be written.
+var errNotWrittenDown = errors.New("the event of the request cannot be written to the audit log")
+
+// begin begins the answer if nothing else did.
+func (w *heldWriter) begin() {
+	if !w.begun {
+		w.WriteHeader(http.StatusOK)
+	}
+}
+
+// end writes the event of a request whose connection is cut before its answer begins.
+func (w *heldWriter) end() {
+	if !w.begun {
+		w.begun = true
+		_ = w.complete(http.StatusInternalServerError) // There is nobody to tell.
+	}
+}
 
 // WriteHeader implements http.ResponseWriter.
 func (w *heldWriter) WriteHeader(code int) {
@@ -128,10 +169,7 @@ func (w *heldWriter) WriteHeader(code int) {
 
 // Write implements http.ResponseWriter.
 func (w *heldWriter) Write(text []byte) (int, error) {
-	if !w.begun {
-		w.WriteHeader(http.StatusOK)
-	}
-	if w.refused {
+	if w.begin(); w.refused {
 		return len(text), nil
 	}
 	return w.ResponseWriter.Write(text)

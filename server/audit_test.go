@@ -19,7 +19,15 @@ import (
 // auditedWorld is a server with roles and an audit log in a file.
 func auditedWorld(t *testing.T, file string, strict bool, more ...func(*server.Options)) (w *world, events func() []audit.Event) {
 	t.Helper()
-	log, err := audit.New(audit.Options{File: file, Strict: strict, Log: slog.New(slog.DiscardHandler)})
+	log, events := auditLog(t, audit.Options{File: file, Strict: strict})
+	return governed(t, append(more, func(o *server.Options) { o.Audit = log })...), events
+}
+
+// auditLog returns a log in a file. events ends it, and returns what is in it.
+func auditLog(t *testing.T, opts audit.Options) (log *audit.Log, events func() []audit.Event) {
+	t.Helper()
+	opts.Log = slog.New(slog.DiscardHandler)
+	log, err := audit.New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,10 +43,9 @@ func auditedWorld(t *testing.T, file string, strict bool, more ...func(*server.O
 		}
 	}
 	t.Cleanup(end)
-	w = governed(t, append(more, func(o *server.Options) { o.Audit = log })...)
-	return w, func() (all []audit.Event) {
+	return log, func() (all []audit.Event) {
 		end()
-		text, err := os.ReadFile(file)
+		text, err := os.ReadFile(opts.File)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -143,7 +143,7 @@ func (s *Server) Handler() http.Handler { return s.router }
 // routes returns the router of the server.
 func (s *Server) routes() chi.Router {
 	r := chi.NewRouter()
-	r.Use(s.identify, s.observe, s.recoverPanic, rest.OnlyPolls, s.onlyOfListener, middleware.GetHead, s.refuseOtherSites)
+	r.Use(s.identify, s.observe, s.audited, s.recoverPanic, rest.OnlyPolls, s.onlyOfListener, middleware.GetHead, s.refuseOtherSites)
 	r.NotFound(s.noSuchPath)
 	r.MethodNotAllowed(s.noSuchMethod)
 
@@ -170,7 +170,7 @@ func (s *Server) mountHealth(r chi.Router) {
 // mountAPI adds the routes for people and their programs: everything except the
 // polls of Envoys.
 func (s *Server) mountAPI(r chi.Router) {
-	r.Use(s.refuseOtherNames, s.audited, s.authenticate, s.admit, s.checkURL, s.authorize)
+	r.Use(s.refuseOtherNames, s.authenticate, s.admit, s.checkURL, s.authorize)
 	r.Get("/", s.index)
 	r.Get("/version", s.handle(s.version))
 	r.Method(http.MethodGet, "/metrics", s.metrics.handler(s.opts.Registry))

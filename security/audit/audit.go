@@ -97,6 +97,9 @@ func (e *Event) AddChange(c Change) {
 	e.Changes[mostChanges-1] = Change{Object: "and more"}
 }
 
+// IsRefusal reports whether the sender proved nobody, or may not do what it asked for.
+func (e *Event) IsRefusal() bool { return e.Code == 401 || e.Code == 403 }
+
 // Decide says whether the request is allowed.
 func (e *Event) Decide(allowed bool, reason string) { e.Allowed, e.Reason = &allowed, reason }
 

@@ -73,7 +73,7 @@ var reads = []string{"get", "list", "watch", "head", "options"}
 // IsWanted reports whether an event is written down. A refusal always is, and without a policy
 // every request that may change something.
 func (p *Policy) IsWanted(e *Event) bool {
-	if e.Code == 401 || e.Code == 403 {
+	if e.IsRefusal() {
 		return true
 	}
 	if p == nil {
