@@ -126,6 +126,8 @@ func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, time.
 	trace := httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { reached.Store(true) }}
 	resp, err := c.opts.HTTPClient.Do(req.WithContext(httptrace.WithClientTrace(ctx, &trace)))
 	switch {
+	case err != nil && resp != nil: // The answer was a redirect, which is not followed.
+		return nil, 0, &store.Error{Kind: store.ErrUnavailable, Detail: "redirected: " + err.Error(), Cause: err}
 	case err != nil && reached.Load():
 		return nil, 0, noAnswer(err)
 	case err != nil:

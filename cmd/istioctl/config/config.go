@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -22,11 +23,13 @@ func NewCommand(s *cli.Session) *cobra.Command {
 		Short: "Manage contexts: named servers",
 		Long: `Manage contexts: servers with a name, in the file ISTIOCTL_CONFIG or
 istioctl/config.yaml in XDG_CONFIG_HOME (~/.config). A context has a server, a
-namespace, and credentials: a token or a client certificate.
+namespace, and credentials: a token, a login (istioctl login) or a client certificate.
+set-context with credentials of one kind removes those of another.
 
 --context selects a context; the default is the current one. --server and
-ISTIOCTL_SERVER have precedence over the current context. A token or certificate is
-sent only to the server of its context.`,
+ISTIOCTL_SERVER have precedence over the current context. A token or certificate of a
+context is sent only to the server of that context. Credentials from flags are used
+instead of those from the environment, and both instead of those of a context.`,
 		Example: `  # Add two servers, and make one of them the current one
   istioctl config set-context test --server localhost:8080
   istioctl config set-context prod --server https://pilot.example.com --namespace shop \
@@ -92,7 +95,6 @@ func newUseContext(s *cli.Session) *cobra.Command {
 }
 
 func newSetContext(s *cli.Session) *cobra.Command {
-	given := &s.Access
 	return configCommand(s, "set-context NAME", "Make a context, or change what flags say of one", cobra.ExactArgs(1),
 		func(cmd *cobra.Command, all *contexts.File, args []string) error {
 			if err := checkContext(s, cmd, args[0]); err != nil {
@@ -104,14 +106,14 @@ func newSetContext(s *cli.Session) *cobra.Command {
 				all.Contexts = append(all.Contexts, contexts.Context{Name: args[0]})
 				c, what = &all.Contexts[len(all.Contexts)-1], "created"
 			}
-			for flag, field := range map[string]struct{ to, from *string }{
-				"server": {&c.Server, &s.Server}, "namespace": {&c.Namespace, &s.Namespace},
-				"token-file": {&c.TokenFile, &given.TokenFile}, "certificate-authority": {&c.CertificateAuthority, &given.CertificateAuthority},
-				"client-certificate": {&c.ClientCertificate, &given.ClientCertificate}, "client-key": {&c.ClientKey, &given.ClientKey}, "tls-server-name": {&c.ServerName, &given.ServerName},
-			} {
-				if cmd.Flags().Changed(flag) {
-					*field.to = *field.from
-				}
+			if cmd.Flags().Changed("server") {
+				c.Server = s.Server
+			}
+			if cmd.Flags().Changed("namespace") {
+				c.Namespace = s.Namespace
+			}
+			if err := c.Take(s.Access, cmd.Flags().Changed); err != nil {
+				return cli.Usage(err)
 			}
 			return wrote(s, all, "context %s %s", c.Name, what)
 		})
@@ -125,8 +127,14 @@ func checkContext(s *cli.Session, cmd *cobra.Command, name string) error {
 	if !contextName.MatchString(name) {
 		return cli.Usagef("context %q: a name has letters, digits and . _ - : / @, and begins and ends with a letter or digit", name)
 	}
+	if cmd.Flags().Changed("token") {
+		return cli.Usagef("--token: the config file has no tokens; put it into a file, and name that with --token-file")
+	}
 	if err := s.CheckFlags(); err != nil || !cmd.Flags().Changed("server") {
 		return err
+	}
+	if strings.TrimSpace(s.Server) == "" {
+		return cli.Usagef("--server is empty: is a variable not set?")
 	}
 	if _, err := client.New(cli.ServerURL(s.Server), client.Options{}); err != nil {
 		return cli.Usagef("--server: %w", err)

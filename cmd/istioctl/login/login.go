@@ -23,8 +23,8 @@ func NewCommand(s *cli.Session) *cobra.Command {
 		Short: "Log in at the issuer of a server",
 		Long: `Log in at an OpenID Connect issuer (pilot-api --oidc-issuer), by a page that you open on
 any device. The context, the current one by default, keeps the issuer and uses its tokens
-from then on: istioctl gets a new one before the last one ends. They are in a file beside
-the config file that only you can read.
+from then on, instead of the credentials that it had: istioctl gets a new token before
+the last one ends. The tokens are in a file beside the config file that only you can read.
 
 The issuer is needed for the first login only.`,
 		Example: `  # Log in for the context prod
@@ -87,7 +87,7 @@ func (o Options) Run(ctx context.Context, s *cli.Session, name string) error {
 	if err != nil {
 		return err
 	}
-	c.Login = &issuer
+	c.LogIn(issuer)
 	if err := all.Write(); err != nil {
 		return err
 	}

@@ -63,10 +63,9 @@ func (s *Session) Begin(cmd *cobra.Command, args []string) error {
 	if err := noneEmpty(cmd, args); err != nil {
 		return err
 	}
-	s.Access = s.Access.Or(contexts.Access{
-		Token: s.Getenv("ISTIOCTL_TOKEN"), TokenFile: s.Getenv("ISTIOCTL_TOKEN_FILE"), CertificateAuthority: s.Getenv("ISTIOCTL_CERTIFICATE_AUTHORITY"),
-		ClientCertificate: s.Getenv("ISTIOCTL_CLIENT_CERTIFICATE"), ClientKey: s.Getenv("ISTIOCTL_CLIENT_KEY"),
-	})
+	if err := s.explicitAccess(); err != nil {
+		return err
+	}
 	flags := cmd.Flags()
 	s.NamespaceGiven = flags.Changed("namespace")
 	if err := s.enter(flags.Changed("server")); err != nil {
@@ -85,6 +84,18 @@ func (s *Session) Begin(cmd *cobra.Command, args []string) error {
 		ctx, cancel := context.WithTimeoutCause(cmd.Context(), s.Timeout, fmt.Errorf("not done after --timeout %s", s.Timeout))
 		context.AfterFunc(ctx, cancel)
 		cmd.SetContext(ctx)
+	}
+	return nil
+}
+
+// explicitAccess completes the credentials of flags by those of the environment.
+func (s *Session) explicitAccess() error {
+	s.Access = s.Access.From(contexts.Flags).Or(contexts.Access{
+		Token: s.Getenv("ISTIOCTL_TOKEN"), TokenFile: s.Getenv("ISTIOCTL_TOKEN_FILE"), CertificateAuthority: s.Getenv("ISTIOCTL_CERTIFICATE_AUTHORITY"),
+		ClientCertificate: s.Getenv("ISTIOCTL_CLIENT_CERTIFICATE"), ClientKey: s.Getenv("ISTIOCTL_CLIENT_KEY"),
+	}.From(contexts.Environment))
+	if err := s.Access.Check(); err != nil {
+		return Usage(err)
 	}
 	return nil
 }

@@ -2,18 +2,12 @@ package contexts
 
 import (
 	"cmp"
-	"context"
-	"crypto/tls"
-	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/oidclogin"
 )
 
@@ -29,21 +23,83 @@ type Access struct {
 	// ServerName is the name in the server's certificate; "" means the host of its URL.
 	ServerName string `json:"tlsServerName,omitempty"`
 
-	login *oidclogin.Source // gives the token if no other is set; nil for none
+	login *oidclogin.Source // gives tokens; nil for none
+	from  Sources
 }
 
-// Or returns a, with what it leaves open from other. A token of either kind leaves no other
-// open, and a certificate and its key go together.
+// Sources names the place of each value of an Access, for messages.
+type Sources struct {
+	Token, TokenFile, CertificateAuthority, ClientCertificate, ClientKey, login string
+}
+
+// Flags and Environment are the places outside of contexts.
+var (
+	Flags = Sources{Token: "--token", TokenFile: "--token-file", CertificateAuthority: "--certificate-authority",
+		ClientCertificate: "--client-certificate", ClientKey: "--client-key"}
+	Environment = Sources{Token: "ISTIOCTL_TOKEN", TokenFile: "ISTIOCTL_TOKEN_FILE", CertificateAuthority: "ISTIOCTL_CERTIFICATE_AUTHORITY",
+		ClientCertificate: "ISTIOCTL_CLIENT_CERTIFICATE", ClientKey: "ISTIOCTL_CLIENT_KEY"}
+)
+
+// inContext returns the places of the values of a context.
+func inContext(name string) Sources {
+	of := func(field string) string { return fmt.Sprintf("%s of context %s", field, name) }
+	return Sources{TokenFile: of("tokenFile"), CertificateAuthority: of("certificateAuthority"),
+		ClientCertificate: of("clientCertificate"), ClientKey: of("clientKey"), login: of("login")}
+}
+
+// From returns a with the places of its values.
+func (a Access) From(places Sources) Access {
+	a.from = places
+	return a
+}
+
+// Or returns a, with what it leaves open from other. Who sends a request is one question:
+// a token, a login or a client certificate in a replaces all of them in other.
 func (a Access) Or(other Access) Access {
-	if a.Token == "" && a.TokenFile == "" {
+	if !a.identifies() {
 		a.Token, a.TokenFile, a.login = other.Token, other.TokenFile, other.login
-	}
-	if a.ClientCertificate == "" && a.ClientKey == "" {
 		a.ClientCertificate, a.ClientKey = other.ClientCertificate, other.ClientKey
+		authority := a.from.CertificateAuthority
+		a.from = other.from
+		a.from.CertificateAuthority = authority
 	}
-	a.CertificateAuthority = cmp.Or(a.CertificateAuthority, other.CertificateAuthority)
+	if a.CertificateAuthority == "" {
+		a.CertificateAuthority, a.from.CertificateAuthority = other.CertificateAuthority, other.from.CertificateAuthority
+	}
 	a.ServerName = cmp.Or(a.ServerName, other.ServerName)
 	return a
+}
+
+// identifies reports whether there are credentials.
+func (a Access) identifies() bool { return a.hasToken() || a.hasCertificate() }
+
+func (a Access) hasToken() bool       { return a.Token != "" || a.TokenFile != "" || a.login != nil }
+func (a Access) hasCertificate() bool { return a.ClientCertificate != "" || a.ClientKey != "" }
+
+// Check returns an error if there are credentials of several kinds, of which the server
+// would choose one, or if a certificate has no key.
+func (a Access) Check() error {
+	var given []string
+	for _, one := range []struct {
+		is    bool
+		place string
+	}{
+		{a.Token != "", a.from.Token}, {a.TokenFile != "", a.from.TokenFile}, {a.login != nil, a.from.login},
+		{a.hasCertificate(), a.from.ClientCertificate},
+	} {
+		if one.is {
+			given = append(given, one.place)
+		}
+	}
+	switch {
+	case len(given) > 1:
+		return fmt.Errorf("%s: each says who you are; give only one of them", strings.Join(given, " and "))
+	case a.ClientCertificate != "" && a.ClientKey == "":
+		return fmt.Errorf("%s is given without %s", a.from.ClientCertificate, a.from.ClientKey)
+	case a.ClientCertificate == "" && a.ClientKey != "":
+		return fmt.Errorf("%s is given without %s", a.from.ClientKey, a.from.ClientCertificate)
+	}
+	return nil
 }
 
 // below returns access with relative names resolved against dir.
@@ -56,86 +112,20 @@ func (a Access) below(dir string) Access {
 	return a
 }
 
-// Apply makes the client of a server use the credentials.
-func (a Access) Apply(opts *client.Options, server string) error {
-	if a == (Access{}) {
-		return nil
-	}
-	settings, err := a.tls()
-	if err != nil {
-		return err
-	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = settings
-	opts.HTTPClient = &http.Client{Transport: transport}
-	if a.TokenFile == "" && a.Token == "" && a.login == nil {
-		return nil
-	}
-	if !isPrivate(server) {
-		return fmt.Errorf("a token goes by https only, not to %s", server)
-	}
-	opts.HTTPClient.Transport = bearer{transport, a}
-	return nil
+// Fault is an error of the credentials on this machine. The server was not asked.
+type Fault struct {
+	Err error
+	// Passing is true if a later request may succeed, for example once an issuer answers.
+	Passing bool
 }
 
-// isPrivate reports whether nobody can read the traffic to the server on its way.
-func isPrivate(server string) bool {
-	u, err := url.Parse(server)
-	if err != nil {
-		return false
-	}
-	return u.Scheme == "https" || IsLoopback(u.Hostname())
-}
+func (f *Fault) Error() string { return f.Err.Error() }
+func (f *Fault) Unwrap() error { return f.Err }
 
-func (a Access) tls() (*tls.Config, error) {
-	settings := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: a.ServerName}
-	if a.CertificateAuthority != "" {
-		text, err := os.ReadFile(a.CertificateAuthority)
-		if err != nil {
-			return nil, err
-		}
-		settings.RootCAs = x509.NewCertPool()
-		if !settings.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s: no certificate in it", a.CertificateAuthority)
-		}
-	}
-	if a.ClientCertificate != "" || a.ClientKey != "" {
-		pair, err := tls.LoadX509KeyPair(a.ClientCertificate, a.ClientKey)
-		if err != nil {
-			return nil, fmt.Errorf("client certificate: %w", err)
-		}
-		settings.Certificates = []tls.Certificate{pair}
-	}
-	return settings, nil
-}
-
-// bearer adds the token of an Access to requests.
-type bearer struct {
-	http.RoundTripper
-	access Access
-}
-
-// RoundTrip implements http.RoundTripper.
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	token, err := b.access.token(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(token))
-	return b.RoundTripper.RoundTrip(r)
-}
-
-// token returns the token, that of the file, which is read each time, or that of the login.
-func (a Access) token(ctx context.Context) (string, error) {
-	switch {
-	case a.Token != "":
-		return a.Token, nil
-	case a.TokenFile != "":
-		text, err := os.ReadFile(a.TokenFile)
-		return string(text), err
-	}
-	return a.login.Token(ctx)
+// IsFinal reports whether an error is a Fault that stays until a person mends it.
+func IsFinal(err error) bool {
+	var fault *Fault
+	return errors.As(err, &fault) && !fault.Passing
 }
 
 // IsLoopback reports whether a host is this machine.

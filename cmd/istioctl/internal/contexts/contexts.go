@@ -125,11 +125,40 @@ func (c *File) Find(name string) (*Context, error) {
 // Credentials returns the credentials of a context. Relative names are below the folder
 // of the config file.
 func (c *File) Credentials(of *Context) Access {
-	out := of.below(filepath.Dir(c.file))
+	out := of.below(filepath.Dir(c.file)).From(inContext(of.Name))
 	if of.Login != nil {
 		out.login = &oidclogin.Source{Issuer: *of.Login, File: c.LoginFile(of)}
 	}
 	return out
+}
+
+// Take makes the flags' credentials those of a context. They replace credentials of another
+// kind. An empty value removes one.
+func (c *Context) Take(given Access, changed func(flag string) bool) error {
+	if given.TokenFile != "" && given.hasCertificate() {
+		return given.From(Flags).Check()
+	}
+	switch {
+	case given.TokenFile != "":
+		c.ClientCertificate, c.ClientKey, c.Login = "", "", nil
+	case given.hasCertificate():
+		c.TokenFile, c.Login = "", nil
+	}
+	for flag, field := range map[string]struct{ to, from *string }{
+		"token-file": {&c.TokenFile, &given.TokenFile}, "certificate-authority": {&c.CertificateAuthority, &given.CertificateAuthority},
+		"client-certificate": {&c.ClientCertificate, &given.ClientCertificate}, "client-key": {&c.ClientKey, &given.ClientKey}, "tls-server-name": {&c.ServerName, &given.ServerName},
+	} {
+		if changed(flag) {
+			*field.to = *field.from
+		}
+	}
+	return c.Access.From(Flags).Check()
+}
+
+// LogIn makes a login the credentials of a context.
+func (c *Context) LogIn(at oidclogin.Issuer) {
+	c.Login = &at
+	c.TokenFile, c.ClientCertificate, c.ClientKey = "", "", ""
 }
 
 // LoginFile returns the file with the tokens of a context.
