@@ -103,5 +103,5 @@ func (f frame) failure() error {
 	if err := json.Unmarshal(f.Object, &status); err != nil {
 		return fmt.Errorf("decode an error of the watch: %w", err)
 	}
-	return store.FromStatus(&status)
+	return fromStatus(&status)
 }

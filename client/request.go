@@ -41,6 +41,9 @@ var (
 	// ran out before its answer. For a write the error is also store.ErrOutcomeUnknown,
 	// for a read store.ErrUnavailable.
 	ErrNoAnswer = errors.New("no answer came")
+	// ErrDenied means that the server does not know who asks (401), or that they may not do
+	// this (403). The text of the error has the server's reason.
+	ErrDenied = errors.New("denied")
 )
 
 // request is one call. A nil body means no body.
@@ -180,7 +183,7 @@ func answerError(r request, resp *http.Response) (again time.Duration, err error
 		if isNoPath(&status) {
 			return 0, fmt.Errorf("%w: %s", ErrNoPath, status.Message)
 		}
-		err := store.FromStatus(&status)
+		err := fromStatus(&status)
 		if resp.StatusCode != http.StatusTooManyRequests && errors.Is(err, store.ErrUnavailable) {
 			err = unanswering{err}
 		}
@@ -198,6 +201,21 @@ func answerError(r request, resp *http.Response) (again time.Duration, err error
 	}
 	return again, err
 }
+
+// fromStatus is store.FromStatus that also tells ErrDenied apart.
+func fromStatus(status *metav1.Status) error {
+	err := store.FromStatus(status)
+	if err != nil && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden) {
+		return denied{err}
+	}
+	return err
+}
+
+// denied is an error that is also ErrDenied.
+type denied struct{ error }
+
+func (d denied) Is(target error) bool { return target == ErrDenied }
+func (d denied) Unwrap() error        { return d.error }
 
 // isNoPath distinguishes a path that is not found from an object that is not found:
 // only an object is named.

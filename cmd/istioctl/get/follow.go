@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/targets"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
@@ -14,15 +15,15 @@ import (
 
 // follower shows the objects of a source, then their changes.
 type follower struct {
-	source   store.Reader
+	source   *cli.Link
 	selector targets.Selector
 	display
 	// statuses reports the states of the objects until ctx or its stream ends.
 	statuses func(ctx context.Context, tell func(client.ObjectWithStatus)) error
 }
 
-// run continues until ctx ends, which is the normal end of a watch, or until output
-// fails.
+// run continues until ctx ends, which is the normal end of a watch, or until output fails
+// or the server denies the reads.
 func (f *follower) run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -37,6 +38,7 @@ func (f *follower) run(ctx context.Context) error {
 			}
 		}
 	}
+	f.source.OnEnd(func(reason error) { show(func() error { return reason }) })
 	view := cache.New(f.source, cache.Options{Log: slog.New(slog.DiscardHandler)})
 	view.Handle(nil, selected(f.selector, func(e store.Event) { show(func() error { return f.event(e) }) }))
 	var beside sync.WaitGroup

@@ -38,7 +38,8 @@ func NewWatchCommand(s *cli.Session) *cobra.Command {
 		Short: "Follow the objects of a kind as they change",
 		Long: `Show the objects of a kind, or one of them, and then every change, until interrupted.
 After a lost connection istioctl resumes where it stopped and shows no change twice.
-After a long time without a connection it shows only the difference.
+After a long time without a connection it shows only the difference. If the server no
+longer lets you read, for example because a token has ended, the command fails.
 
 -o wide has a column with the progress of the proxies, and shows an object again when
 its progress changes.`,

@@ -140,7 +140,9 @@ func followProxies(ctx context.Context, s *cli.Session, q proxyQuery) error {
 		all, err := q.ask(ctx)
 		switch {
 		case err != nil:
-			link.Gone(ctx, err)
+			if final := link.Gone(ctx, err); final != nil {
+				return final
+			}
 			continue
 		case reflect.DeepEqual(all, shown):
 			link.Back()

@@ -208,15 +208,27 @@ func Watch(t *testing.T, url string, args ...string) (*Screen, func() int) {
 // WatchBoth is Watch with standard error as a second screen.
 func WatchBoth(t *testing.T, url string, args ...string) (out, errs *Screen, interrupt func() int) {
 	t.Helper()
-	out, errs = newScreen(), newScreen()
 	ctx, cancel := context.WithCancel(t.Context())
+	out, errs, end := watch(ctx, url, args)
+	return out, errs, func() int {
+		cancel()
+		return end()
+	}
+}
+
+// WatchToEnd starts a command that watches. The returned function waits until the command
+// ends by itself, and returns its exit code.
+func WatchToEnd(t *testing.T, url string, args ...string) (out, errs *Screen, end func() int) {
+	t.Helper()
+	return watch(t.Context(), url, args)
+}
+
+func watch(ctx context.Context, url string, args []string) (out, errs *Screen, end func() int) {
+	out, errs = newScreen(), newScreen()
 	done := make(chan int, 1)
 	c := &cli.Program{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Getenv: Env(url)}
 	go func() { done <- root.Run(ctx, c, args) }()
-	return out, errs, func() int {
-		cancel()
-		return <-done
-	}
+	return out, errs, func() int { return <-done }
 }
 
 // Rule returns a RouteRule that routes to a version.
