@@ -19,7 +19,7 @@ import (
 // analyzeFiles analyzes the objects of the files alone, as proxies in each namespace
 // and for each Gateway would follow them.
 func (f *Options) analyzeFiles(ctx context.Context, s *cli.Session) (*client.Problems, error) {
-	settings, err := f.Settings(s)
+	settings, err := f.Settings(ctx, s)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package edit
 import (
 	"bytes"
 	"context"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,7 +58,7 @@ to the newest state of the object, so concurrent changes of other fields are not
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return flags.Run(cmd.Context(), s, args) }
 	cmd.Flags().StringVarP(&flags.text, "patch", "p", "", "the patch")
-	cmd.Flags().StringVar(&flags.file, "patch-file", "", "file with the patch")
+	cmd.Flags().StringVar(&flags.file, "patch-file", "", "file with the patch, or - for standard input")
 	cmd.Flags().StringVar(&flags.kind, "type", "merge", "merge or json")
 	writes.AddDryRun(cmd, &flags.DryRun, `"server": the server checks, and reports what it would do; or "none"`, writes.DryRunNone, writes.DryRunServer)
 	printer.AddFlag(cmd, &flags.Output, printer.WriteFormats)
@@ -81,7 +80,7 @@ func (o PatchOptions) Run(ctx context.Context, s *cli.Session, args []string) er
 	if err != nil {
 		return err
 	}
-	patch, err := o.read()
+	patch, err := o.read(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -111,17 +110,17 @@ func patchStep(c Patcher, named *schema.Object, kind types.PatchType, patch []by
 }
 
 // read returns the patch as JSON.
-func (f PatchOptions) read() ([]byte, error) {
+func (f PatchOptions) read(ctx context.Context, s *cli.Session) ([]byte, error) {
 	if (f.text == "") == (f.file == "") {
 		return nil, cli.Usagef("say the patch with -p or --patch-file")
 	}
 	text, where := []byte(f.text), "-p"
 	if f.file != "" {
 		var err error
-		if text, err = os.ReadFile(f.file); err != nil {
+		if text, err = s.ReadFile(ctx, f.file); err != nil {
 			return nil, err
 		}
-		where = f.file
+		where = "--patch-file " + f.file
 	}
 	patch, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
-	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/manifest"
 	"github.com/pilot-api/pilot-api/internal/wholefile"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -36,7 +35,7 @@ func writeExport(s *cli.Session, output, namespace string, objects []*schema.Obj
 	case output == "" || output == "-":
 		_, err = s.Stdout.Write(text)
 		return err
-	case len(text) > manifest.MaxInput:
+	case len(text) > cli.MaxInput:
 		return fmt.Errorf("%d MiB are more than 'istioctl apply' reads from one file: name a folder, -o %s/", len(text)>>20, output)
 	}
 	return wholefile.WriteText(output, exportMode, text)

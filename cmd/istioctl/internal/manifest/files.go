@@ -18,9 +18,6 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// MaxInput bounds the size of one file, HTTP response or standard input.
-const MaxInput = 64 << 20
-
 // Files say where to read objects from.
 type Files struct {
 	Names     []string // files, folders, URLs, or - for standard input
@@ -48,7 +45,13 @@ func (f *Files) Required() error {
 
 // NoObjects returns the error for files without objects.
 func (f *Files) NoObjects() error {
-	return fmt.Errorf("no objects in %s", strings.Join(f.Names, ", "))
+	names := slices.Clone(f.Names)
+	for i, name := range names {
+		if name == cli.StdinFlag {
+			names[i] = cli.StdinName
+		}
+	}
+	return fmt.Errorf("no objects in %s", strings.Join(names, ", "))
 }
 
 // Documents reads everything that the flags name, in order, and then reports everything
@@ -58,6 +61,9 @@ func Documents(ctx context.Context, s *cli.Session, f Files) ([]schema.Document,
 	var failed []error
 	for _, name := range f.Names {
 		got, err := readSource(ctx, s, name, f.Recursive)
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
 		if err != nil {
 			failed = append(failed, err)
 		}
@@ -68,8 +74,8 @@ func Documents(ctx context.Context, s *cli.Session, f Files) ([]schema.Document,
 
 func readSource(ctx context.Context, s *cli.Session, name string, recursive bool) ([]schema.Document, error) {
 	switch {
-	case name == "-":
-		return split(s.Stdin, "stdin")
+	case name == cli.StdinFlag:
+		return open(ctx, s, name)
 	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
 		return fetch(ctx, s, name)
 	}
@@ -78,12 +84,13 @@ func readSource(ctx context.Context, s *cli.Session, name string, recursive bool
 		return nil, err
 	}
 	if !info.IsDir() {
-		return open(name)
+		return open(ctx, s, name)
 	}
-	return folder(name, recursive)
+	return folder(ctx, s, name, recursive)
 }
 
-func fetch(ctx context.Context, s *cli.Session, url string) ([]schema.Document, error) {
+func fetch(whole context.Context, s *cli.Session, url string) ([]schema.Document, error) {
+	ctx := whole
 	if s.RequestTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.RequestTimeout)
@@ -93,20 +100,26 @@ func fetch(ctx context.Context, s *cli.Session, url string) ([]schema.Document, 
 	if err != nil {
 		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	text, err := s.Receive(whole, url, func() (io.ReadCloser, error) {
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode != http.StatusOK {
+			resp.Body.Close()
+			return nil, fmt.Errorf("%s: the server answers %s", url, resp.Status)
+		}
+		return resp.Body, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: the server answers %s", url, resp.Status)
-	}
-	return split(resp.Body, url)
+	return schema.Split(text, url), nil
 }
 
 // folder reads the YAML and JSON files of a folder, sorted by name. It skips names that
 // begin with a dot, which belong to editors and other programs.
-func folder(root string, recursive bool) ([]schema.Document, error) {
+func folder(ctx context.Context, s *cli.Session, root string, recursive bool) ([]schema.Document, error) {
 	var docs []schema.Document
 	var failed []error
 	files := 0
@@ -123,10 +136,13 @@ func folder(root string, recursive bool) ([]schema.Document, error) {
 			return nil
 		}
 		files++
-		got, err := open(path)
+		got, err := open(ctx, s, path)
 		docs, failed = append(docs, got...), append(failed, err)
-		return nil
+		return ctx.Err()
 	})
+	if ctx.Err() != nil {
+		return nil, s.Fail(ctx, ctx.Err())
+	}
 	err := errors.Join(append(failed, walked)...)
 	if err == nil && files == 0 {
 		err = fmt.Errorf("%s: no .yaml, .yml or .json file in this folder", root)
@@ -136,22 +152,14 @@ func folder(root string, recursive bool) ([]schema.Document, error) {
 
 func hidden(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), ".") }
 
-func open(name string) ([]schema.Document, error) {
-	f, err := os.Open(name)
+// open reads a file, or standard input.
+func open(ctx context.Context, s *cli.Session, name string) ([]schema.Document, error) {
+	text, err := s.ReadFile(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return split(f, name)
-}
-
-func split(r io.Reader, name string) ([]schema.Document, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxInput+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, err)
-	case len(text) > MaxInput:
-		return nil, fmt.Errorf("%s: more than %d MiB", name, MaxInput>>20)
+	if name == cli.StdinFlag {
+		name = cli.StdinName
 	}
 	return schema.Split(text, name), nil
 }

@@ -3,7 +3,6 @@ package offline
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +47,7 @@ func (f *Flags) Offline() bool { return f.Files.Given() }
 
 // Snapshot returns the mesh of the files alone. The files are checked as by any verb.
 func (f *Flags) Snapshot(ctx context.Context, s *cli.Session) (*mesh.Snapshot, []*schema.Object, error) {
-	settings, err := f.Settings(s)
+	settings, err := f.Settings(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,10 +73,10 @@ func SecretFiles(settings *mesh.Settings) *mesh.FileSecrets {
 }
 
 // Settings returns the settings of the mesh, and shows the problems in them.
-func (f *Flags) Settings(s *cli.Session) (*mesh.Settings, error) {
+func (f *Flags) Settings(ctx context.Context, s *cli.Session) (*mesh.Settings, error) {
 	settings := mesh.DefaultSettings()
 	if f.meshConfig != "" {
-		text, err := os.ReadFile(f.meshConfig)
+		text, err := s.ReadFile(ctx, f.meshConfig)
 		if err != nil {
 			return nil, fmt.Errorf("--mesh-config: %w", err)
 		}
