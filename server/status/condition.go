@@ -75,14 +75,20 @@ func unhonoured(problems diag.List) *diag.Problem {
 	return found
 }
 
-// resolved returns the condition that everything that the object refers to exists.
+// resolved returns the condition that everything that the object refers to exists. Of several
+// references it tells one that keeps the object from being honoured, as accepted does. So
+// equal messages mean that only references are missing.
 func resolved(o *schema.Object, problems diag.List) metav1.Condition {
+	var found *diag.Problem
 	for _, p := range problems {
-		if isReference(p) {
-			return condition(o, schema.ConditionResolved, false, reasonOf(p), tell(p))
+		if isReference(p) && (found == nil || p.Unhonoured() && !found.Unhonoured()) {
+			found = &p
 		}
 	}
-	return condition(o, schema.ConditionResolved, true, schema.ConditionResolved, "")
+	if found == nil {
+		return condition(o, schema.ConditionResolved, true, schema.ConditionResolved, "")
+	}
+	return condition(o, schema.ConditionResolved, false, reasonOf(*found), tell(*found))
 }
 
 // reasonOf returns the name of the problem's message.

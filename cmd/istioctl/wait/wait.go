@@ -235,7 +235,8 @@ func (w *waiting) judge(ctx context.Context, name string, o client.ObjectWithSta
 		if c.Status == metav1.ConditionTrue { // An older server reports it this way.
 			c = status.Condition(schema.ConditionAccepted)
 		}
-		return true, fmt.Errorf("%s is not %s: %s", name, w.goal.word, cli.OneLine(c.Message))
+		why := cli.OneLine(c.Message)
+		return true, fmt.Errorf("%s is not %s: %s%s", name, w.goal.word, why, alsoMissing(status, why))
 	case c.Status != metav1.ConditionTrue:
 		return false, nil
 	case c.Type != schema.ConditionProgrammed:
@@ -256,8 +257,20 @@ func (w *waiting) judge(ctx context.Context, name string, o client.ObjectWithSta
 // isUnhonoured reports whether a part of an object is not honoured for a reason other
 // than names without an object.
 func isUnhonoured(status *schema.Status) bool {
-	is := func(condition string) bool { return status.Condition(condition).Status == metav1.ConditionFalse }
-	return is(schema.ConditionAccepted) && !is(schema.ConditionResolved)
+	accepted, resolved := status.Condition(schema.ConditionAccepted), status.Condition(schema.ConditionResolved)
+	// The server prefers other reasons to missing references.
+	ofReference := resolved.Status == metav1.ConditionFalse && accepted.Reason == resolved.Reason && accepted.Message == resolved.Message
+	return accepted.Status == metav1.ConditionFalse && !ofReference
+}
+
+// alsoMissing returns what an object names that is not there, unless a text tells it already.
+func alsoMissing(status *schema.Status, told string) string {
+	c := status.Condition(schema.ConditionResolved)
+	message := cli.OneLine(c.Message)
+	if c.Status != metav1.ConditionFalse || strings.Contains(told, message) {
+		return ""
+	}
+	return "; it also names what is not there: " + message
 }
 
 // late returns the error for the end of the time, with the missing proxies, or with the
@@ -277,6 +290,7 @@ func (w *waiting) late(ctx context.Context, name string, last client.ObjectWithS
 		if c := status.Condition(w.goal.condition); c.Message != "" {
 			text += ": " + cli.OneLine(c.Message)
 		}
+		text += alsoMissing(status, text)
 	}
 	if n := w.absence.missing; n > 0 && w.goal == waitProgrammed {
 		text += fmt.Sprintf("; of those that were connected before, %d may still come back", n)

@@ -35,6 +35,11 @@ func TestRun(t *testing.T) {
 			`{"conditions":[{"type":"Accepted","status":"False","reason":"Rejected","message":"no such\nhost"}]}`, "",
 			"routerule/one is not accepted: no such host",
 		},
+		"refused, with a missing reference": {
+			`{"conditions":[{"type":"Accepted","status":"False","reason":"RouteRuleHidden","message":"hidden"},` +
+				`{"type":"ResolvedRefs","status":"False","reason":"NoInstances","message":"no instance"}]}`, "",
+			"routerule/one is not accepted: hidden; it also names what is not there: no instance",
+		},
 		"no proxies": {``, "", "routerule/one has no status"},
 	} {
 		t.Run(name, func(t *testing.T) {
