@@ -114,7 +114,11 @@ func (o Options) Run(ctx context.Context, s *cli.Session, node string) error {
 	if err := errors.Join(checkNode(node, o.envoy.Labels), o.checkPolls(), err); err != nil {
 		return cli.Usage(err)
 	}
-	if o.useSocket(ctx, s); o.envoy.Socket != "" {
+	o.useSocket(ctx, s)
+	if ctx.Err() != nil {
+		return s.Fail(ctx, ctx.Err())
+	}
+	if o.envoy.Socket != "" {
 		if text, err = envoy.Bootstrap(o.envoy); err != nil {
 			return err
 		}

@@ -36,6 +36,9 @@ func (o *Options) useSocket(ctx context.Context, s *cli.Session) {
 	if o.socket {
 		file, err = o.findSocket(ctx, s)
 	}
+	if ctx.Err() != nil {
+		return // The caller ends the command.
+	}
 	if err != nil {
 		s.Warn("this Envoy is sent no private keys: " + err.Error())
 		return
