@@ -1,9 +1,9 @@
 package diag
 
-// Code is the stable identifier of a kind of message, so that it can be looked up,
-// counted and waived. It is PA and four digits, of which the first two are a
-// subject. docs/messages.md describes all of them. The name and the meaning of a
-// code do not change, and a retired code is not reused.
+// Code is the stable identifier of a kind of message, so that it can be looked up, counted
+// and waived. It is PA and four digits. The first two digits are the subject.
+// docs/messages.md describes all of them. The name and the meaning of a code do not change,
+// and a retired code is not reused.
 type Code string
 
 // Problems in the text of an object, visible without other objects.
@@ -101,64 +101,64 @@ type Message struct {
 
 // Messages lists all messages in the order of their codes.
 var Messages = []Message{
-	{Code: Unreadable, Name: "Unreadable", About: "The text is no YAML or JSON, or not one object."},
+	{Code: Unreadable, Name: "Unreadable", About: "The text is not YAML or JSON, or is not a single object."},
 	{Code: UnknownField, Name: "UnknownField", About: "The kind has no such field."},
-	{Code: MissingField, Name: "MissingField", About: "A field that must be there is not."},
-	{Code: InvalidValue, Name: "InvalidValue", About: "A value is not one that the field takes."},
-	{Code: UnsupportedValue, Name: "UnsupportedValue", About: "A value or spelling is known, and not supported."},
-	{Code: ForbiddenField, Name: "ForbiddenField", About: "A field cannot be there, or not beside another one."},
-	{Code: DuplicateValue, Name: "DuplicateValue", About: "Something is given twice that may be there once."},
+	{Code: MissingField, Name: "MissingField", About: "A required field is missing."},
+	{Code: InvalidValue, Name: "InvalidValue", About: "The field does not accept the value."},
+	{Code: UnsupportedValue, Name: "UnsupportedValue", About: "The value or spelling is known but not supported."},
+	{Code: ForbiddenField, Name: "ForbiddenField", About: "A field is not allowed here, or not together with another one."},
+	{Code: DuplicateValue, Name: "DuplicateValue", About: "A value that must be unique occurs twice."},
 	{Code: TooLong, Name: "TooLong", About: "A text or a list is too long."},
-	{Code: NoEffect, Name: "NoEffect", About: "A field is taken and changes nothing."},
-	{Code: Suspicious, Name: "Suspicious", About: "Proxies do what a field says, and that is most likely a mistake or of no use.", Advice: true},
+	{Code: NoEffect, Name: "NoEffect", About: "The field is accepted but has no effect."},
+	{Code: Suspicious, Name: "Suspicious", About: "Proxies do what the field says, but it is probably a mistake or useless.", Advice: true},
 
-	{Code: UnknownHost, Name: "UnknownHost", About: "No ServiceEntry, or other object, declares the host."},
+	{Code: UnknownHost, Name: "UnknownHost", About: "No ServiceEntry or other object declares the host."},
 	{Code: HostNotExported, Name: "HostNotExported", About: "The host is not exported to the namespace that names it."},
 	{Code: UnknownSubset, Name: "UnknownSubset", About: "No DestinationRule of the host has the subset."},
 	{Code: NoInstances, Name: "NoInstances", About: "No instance of the service has the labels.", Advice: true},
 	{Code: UnknownPort, Name: "UnknownPort", About: "The service has no such port."},
-	{Code: UnknownGateway, Name: "UnknownGateway", About: "There is no such Gateway, or it is not among those of the VirtualService."},
-	{Code: UnknownDelegate, Name: "UnknownDelegate", About: "The VirtualService that a route delegates to is not there, or cannot be delegated to."},
+	{Code: UnknownGateway, Name: "UnknownGateway", About: "The Gateway does not exist, or the VirtualService is not bound to it."},
+	{Code: UnknownDelegate, Name: "UnknownDelegate", About: "The VirtualService that a route delegates to does not exist, or cannot be a delegate."},
 	{Code: UnknownRoute, Name: "UnknownRoute", About: "No route of the VirtualService has the name."},
-	{Code: SelectsNothing, Name: "SelectsNothing", About: "A selector fits nothing, or nothing selects the workload."},
-	{Code: ImportsNothing, Name: "ImportsNothing", About: "A host of a Sidecar is nobody's, so it imports nothing."},
-	{Code: HostNotServed, Name: "HostNotServed", About: "A host of a VirtualService is not served by its gateways, or not by each server that should."},
-	{Code: WrongProtocol, Name: "WrongProtocol", About: "A rule is for a protocol that no port of the service has, or that a port without a protocol has not."},
-	{Code: OtherPerCaller, Name: "OtherPerCaller", About: "A short name is another service to callers of other namespaces.", Advice: true},
-	{Code: FollowedByFew, Name: "FollowedByFew", About: "Fewer callers follow a rule than it is exported to."},
-	{Code: CallersUnlimited, Name: "CallersUnlimited", About: "A VirtualService is for some callers, and does not refuse the others.", Advice: true},
+	{Code: SelectsNothing, Name: "SelectsNothing", About: "A selector matches nothing, or nothing selects the workload."},
+	{Code: ImportsNothing, Name: "ImportsNothing", About: "No service matches a host of the Sidecar."},
+	{Code: HostNotServed, Name: "HostNotServed", About: "The gateways of a VirtualService do not serve one of its hosts, or one of their servers does not."},
+	{Code: WrongProtocol, Name: "WrongProtocol", About: "No port of the service has the protocol of the rule, or the port declares no protocol."},
+	{Code: OtherPerCaller, Name: "OtherPerCaller", About: "A short name means different services to callers of different namespaces.", Advice: true},
+	{Code: FollowedByFew, Name: "FollowedByFew", About: "Fewer callers follow the rule than its exportTo allows."},
+	{Code: CallersUnlimited, Name: "CallersUnlimited", About: "A VirtualService applies only to some callers, and does not refuse the others.", Advice: true},
 
-	{Code: NeverUsed, Name: "NeverUsed", About: "A rule comes after one that takes every request."},
-	{Code: NeverMatches, Name: "NeverMatches", About: "No request meets a condition."},
-	{Code: EqualPrecedence, Name: "EqualPrecedence", About: "Two rules of one precedence may match one request, and their names decide.", Advice: true},
-	{Code: PolicyUnused, Name: "PolicyUnused", About: "A policy is for a version or port that no requests are sent to.", Advice: true},
+	{Code: NeverUsed, Name: "NeverUsed", About: "An earlier rule takes every request."},
+	{Code: NeverMatches, Name: "NeverMatches", About: "No request can meet the condition."},
+	{Code: EqualPrecedence, Name: "EqualPrecedence", About: "Two rules of equal precedence may match the same request, and their names decide.", Advice: true},
+	{Code: PolicyUnused, Name: "PolicyUnused", About: "No requests go to the policy's version or port.", Advice: true},
 
-	{Code: HostClaimed, Name: "HostClaimed", About: "Two objects declare one host."},
-	{Code: RuleClaimed, Name: "RuleClaimed", About: "Two rules are for one host, and not all of both is followed."},
-	{Code: GatewayClaimed, Name: "GatewayClaimed", About: "Two servers or rules want one port or host of a gateway."},
-	{Code: PortClaimed, Name: "PortClaimed", About: "Two services want one port at one address."},
-	{Code: WorkloadShared, Name: "WorkloadShared", About: "Two objects select one workload."},
-	{Code: NameShared, Name: "NameShared", About: "A name or address by which callers know the service goes to another one."},
-	{Code: SecretClaimed, Name: "SecretClaimed", About: "Two rules want one place for their certificates."},
+	{Code: HostClaimed, Name: "HostClaimed", About: "Two objects declare the same host."},
+	{Code: RuleClaimed, Name: "RuleClaimed", About: "Two rules are for the same host, and proxies do not follow all of both."},
+	{Code: GatewayClaimed, Name: "GatewayClaimed", About: "Two servers or rules claim the same port or host of a gateway."},
+	{Code: PortClaimed, Name: "PortClaimed", About: "Two services claim the same port at the same address."},
+	{Code: WorkloadShared, Name: "WorkloadShared", About: "Two objects select the same workload."},
+	{Code: NameShared, Name: "NameShared", About: "A name or address of the service leads to another service."},
+	{Code: SecretClaimed, Name: "SecretClaimed", About: "Two rules need different certificates in the same place."},
 
-	{Code: TLSUnmet, Name: "TLSUnmet", About: "TLS is asked for that cannot be done, so requests fail."},
-	{Code: TLSUnverified, Name: "TLSUnverified", About: "Who is at the other end of TLS is not verified, or not by name.", Advice: true},
+	{Code: TLSUnmet, Name: "TLSUnmet", About: "The requested TLS is impossible, so requests fail."},
+	{Code: TLSUnverified, Name: "TLSUnverified", About: "The TLS peer, or its name, is not verified.", Advice: true},
 	{Code: CertificateExpiring, Name: "CertificateExpiring", About: "A certificate expires in less than 30 days.", Advice: true},
 	{Code: CertificateExpiringSoon, Name: "CertificateExpiringSoon", About: "A certificate expires in less than 7 days.", Advice: true},
-	{Code: CertificateExpired, Name: "CertificateExpired", About: "A certificate has expired, so those who verify it refuse the connection."},
+	{Code: CertificateExpired, Name: "CertificateExpired", About: "A certificate has expired, so peers that verify it refuse the connection."},
 
-	{Code: Closed, Name: "Closed", About: "A part of the object cannot be followed, and what it would take is answered with 503."},
-	{Code: PartLeftOut, Name: "PartLeftOut", About: "A part of the object, or all of it, cannot be used and is left out."},
-	{Code: NotFollowed, Name: "NotFollowed", About: "A part of the object is not followed."},
-	{Code: AsPilot, Name: "AsPilot", About: "A setting of the mesh, one of v1Compatibility, has this done otherwise than Istio does it today."},
-	{Code: OverBudget, Name: "OverBudget", About: "The lists of the object multiply to more than the mesh has room for, and it is withheld."},
+	{Code: Closed, Name: "Closed", About: "Proxies cannot follow a part of the object, and answer its requests with 503."},
+	{Code: PartLeftOut, Name: "PartLeftOut", About: "The object, or a part of it, cannot be used and is left out."},
+	{Code: NotFollowed, Name: "NotFollowed", About: "Proxies do not follow a part of the object."},
+	{Code: AsPilot, Name: "AsPilot", About: "A mesh setting under v1Compatibility makes this differ from Istio."},
+	{Code: OverBudget, Name: "OverBudget", About: "The lists of the object multiply beyond the budget of the mesh, so it is withheld."},
 
-	{Code: LostInV1, Name: "LostInV1", About: "An Envoy of the v1 API cannot be told this."},
-	{Code: LostInV3, Name: "LostInV3", About: "An Envoy of the v3 API cannot be told this."},
-	{Code: LostInGRPC, Name: "LostInGRPC", About: "A program that speaks gRPC without a proxy cannot be told this."},
-	{Code: Contradicts, Name: "Contradicts", About: "What follows from the objects contradicts itself, and is left out or closed."},
-	{Code: Refused, Name: "Refused", About: "A proxy refuses what follows from the object."},
-	{Code: NotPublished, Name: "NotPublished", About: "What follows from the objects is not in force, and proxies keep what they had."},
+	{Code: LostInV1, Name: "LostInV1", About: "The v1 API of Envoy cannot express this."},
+	{Code: LostInV3, Name: "LostInV3", About: "The v3 API of Envoy cannot express this."},
+	{Code: LostInGRPC, Name: "LostInGRPC", About: "Programs that use gRPC without a proxy cannot do this."},
+	{Code: Contradicts, Name: "Contradicts", About: "The compiled configuration is inconsistent, and is left out or closed."},
+	{Code: Refused, Name: "Refused", About: "A proxy refuses the configuration of the object."},
+	{Code: NotPublished, Name: "NotPublished", About: "The compiled configuration is not in force, and proxies keep their previous one."},
 }
 
 var messageOf = func() map[Code]Message {
@@ -182,7 +182,7 @@ func (p Problem) Unhonoured() bool {
 	return p.Severity == Error || !known || !m.Advice
 }
 
-// Unhonoured returns the problems by which something of an object is not honoured.
+// Unhonoured returns the problems with a part of an object that is not honoured.
 func (l List) Unhonoured() List {
 	var out List
 	for _, p := range l {
@@ -193,7 +193,7 @@ func (l List) Unhonoured() List {
 	return out
 }
 
-// CodeOf returns the code for a reason that the text of an object alone gives.
+// CodeOf returns the code for a reason that only needs the text of an object.
 func CodeOf(r Reason) Code {
 	switch r {
 	case Malformed:

@@ -13,10 +13,10 @@ import (
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
-// Any page in a browser on this machine can send requests to a loopback address,
-// and the server has no login. Two things identify a page: the headers that its
-// browser adds to a request, and the name of its own site in Host if the page made
-// that name resolve to our address (DNS rebinding).
+// Any page in a browser on this machine can send requests to a loopback address, and the
+// server may run without authentication. Two things identify a page: the headers that its
+// browser adds to a request, and the name of its own site in Host if the page made that
+// name resolve to our address (DNS rebinding).
 
 // refuseOtherSites refuses changes that a browser sends for a page of another site.
 func (s *Server) refuseOtherSites(next http.Handler) http.Handler {

@@ -120,8 +120,8 @@ func lines(list diag.List) string {
 func TestMessagesPage(t *testing.T) {
 	of := examples(t)
 	var page strings.Builder
-	page.WriteString("# Messages\n\nWhat `istioctl analyze`, `problems` and `describe`, `Warning` headers and the conditions of objects tell, by its code " +
-		"([025](decisions/025-message-codes.md)). Each example is run by a test.\n\n| code | name | |\n|---|---|---|\n")
+	page.WriteString("# Messages\n\nThis page lists, by code, every message of `istioctl analyze`, `problems` and `describe`, of `Warning` headers and of the conditions of objects " +
+		"([025](decisions/025-message-codes.md)). A test runs each example.\n\n| code | name | |\n|---|---|---|\n")
 	for _, m := range diag.Messages {
 		fmt.Fprintf(&page, "| [%s](#%s) | %s | %s |\n", m.Code, strings.ToLower(string(m.Code)), m.Name, m.About)
 	}
