@@ -61,11 +61,10 @@ const (
 	Fetched  = feedback.Fetched
 )
 
-// ErrWithheld is the answer to a poll for a private key over a connection that proves
-// nothing.
+// ErrWithheld is the answer to a poll for a private key over a connection without a proof.
 var ErrWithheld = feedback.ErrWithheld
 
-// PastFor is how long views of the past are kept.
+// PastFor is how long past views are kept.
 const PastFor = history.PastFor
 
 // Streams. Package stream documents each of these.
@@ -79,8 +78,8 @@ type (
 // The zero KeyScope has none.
 type KeyScope = compiled.KeyScope
 
-// AllKeys has every Secret: the scope of a connection that only the user who runs the
-// server can open, or whose certificate is good for every namespace.
+// AllKeys has every Secret. It is the scope of a connection that only the server's own user
+// can open, or whose certificate is valid for every namespace.
 func AllKeys() KeyScope { return compiled.AllKeys() }
 
 // KeysOfNamespace has the Secrets of one namespace.

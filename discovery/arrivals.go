@@ -15,8 +15,8 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/stream"
 )
 
-// Lines of the log about single proxies. When hundreds come back at once, the counters
-// have them all, and the next line says how many lines were left out.
+// Limits for log lines about single proxies. When hundreds of proxies reconnect at once,
+// the metrics count all of them, and the next line says how many lines were left out.
 const (
 	arrivalLines = 5  // per second
 	arrivalBurst = 50 // at once
@@ -35,7 +35,8 @@ type arrivals struct {
 	turns       *prometheus.CounterVec
 }
 
-// How a stream ended, and what a proxy turned to, in metrics.
+// Values of metric labels: how a stream ended, and whether a proxy began to refuse or to
+// accept.
 const (
 	endedByProxy = "closed"
 	endedLost    = "lost"

@@ -16,15 +16,16 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Written has the changes of a request, or with DryRun the changes that it would make:
-// objects as they are after it, or only Before for deleted ones.
+// Written has the changes of a request. With DryRun it has the changes that the request
+// would make. For a deleted object it has only Before, otherwise the object after the
+// change.
 type Written struct {
 	Changes []schema.Change
 	DryRun  bool
 }
 
-// These bound all checks of written objects together. A write that finds no room is
-// answered without a check.
+// Limits for all checks of written objects together. A write that exceeds them is answered
+// without a check.
 const (
 	maxWaitingChecks = 32
 	checkShare       = 10 // checks may take one part in so many of a processor's time
@@ -69,17 +70,17 @@ func newChecker(p *Publisher) *checker {
 	}
 }
 
-// These are the outcomes by which checks are counted.
+// The outcomes of checks in metrics.
 const (
 	checked     = "checked"
 	checkBusy   = "busy"
 	checkFailed = "failed"
 )
 
-// Check returns the problems of the written objects among all others that the source has.
-// It returns false if that is not known: because there are too many checks, this one takes
-// too long or fails by a bug, or there are no objects yet. It returns soon in any case, and
-// no publication waits for it.
+// Check compiles the written objects together with all others of the source and returns
+// their problems. It returns false if it cannot tell: there are too many checks, this one
+// takes too long or hits a bug, or there are no objects yet. It always returns soon, and no
+// publication waits for it.
 func (p *Publisher) Check(ctx context.Context, w Written) (diag.List, bool) {
 	problems, outcome := p.checks.check(ctx, w)
 	p.checks.done.WithLabelValues(outcome).Inc()

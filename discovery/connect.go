@@ -16,8 +16,8 @@ func (p *Publisher) Connect(node mesh.Node, variant stream.Variant) (*stream.Str
 }
 
 // ConnectProxyless is Connect for a client of gRPC without a proxy. The client asks for
-// everything by name, as the state of the world, and uses new configuration when it has all
-// of it. A node that is not a sidecar's is ErrBadNode.
+// everything by name in the state-of-the-world variant, and uses new configuration only
+// when it has all of it. The error is ErrBadNode if the node is not a sidecar's.
 func (p *Publisher) ConnectProxyless(node mesh.Node) (*stream.Stream, error) {
 	proxy, err := parseNode(node)
 	if err != nil {

@@ -6,13 +6,13 @@
 //	           run.go      build.go         compileview.go   xds              compiled  fleet
 //
 // All proxies with equal views find their view in one entry. A new view replaces the old
-// one as a whole, so a proxy never sees a mixture of two. It does so only if it differs:
-// other views and their proxies are not touched. A failure of the server takes nothing away
-// from a proxy. A view that cannot be compiled, or that would be emptied by accident, keeps
-// its last good answers, and a Problem says so. A fault of an object closes only its own
-// part of a view.
+// one as a whole, so a proxy never sees a mixture of two. It replaces the old one only if
+// it differs: other views and their proxies stay unchanged. A failure of the server never
+// removes configuration from a proxy. If a view cannot be compiled, or would become empty
+// by accident, it keeps its last good answers, and a Problem says so. A fault of an object
+// closes only its own part of a view.
 //
-// These are the packages below, from the lowest floor up. None imports one above it:
+// The packages below it, from the lowest up. None imports one further down in this list:
 //
 //	cached    values that are made once and shared
 //	xds       resources, sets and answers, encoded once for each part
@@ -64,8 +64,8 @@ type Source interface {
 	Err() error
 }
 
-// Files are secrets in files, beside the objects of the Source. A change of them makes
-// another snapshot at the same revision.
+// Files are secrets in files, in addition to the objects of the Source. When they change,
+// the Publisher makes another snapshot at the same revision.
 type Files interface {
 	// Secrets returns their present contents.
 	Secrets() *mesh.FileSecrets

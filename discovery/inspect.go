@@ -12,15 +12,15 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Inspection has the configuration that one proxy is sent, in a form for people.
+// Inspection has the configuration of one proxy, in a form for people.
 type Inspection struct {
 	Node     string
 	Revision int64
 	// Known means that the proxy has asked this server. For other proxies the configuration
 	// is compiled on request.
 	Known bool
-	// Over is the transport that Resources are encoded for: that of the proxy. If a program
-	// and the Envoy beside it have one node, it is that of the Envoy.
+	// Over is the transport of the proxy, and Resources are encoded for it. If a program
+	// and the Envoy beside it have the same node, it is that of the Envoy.
 	Over feedback.Transport
 
 	generation *compiled.Generation
@@ -31,9 +31,9 @@ type Inspection struct {
 // InspectTransports are the transports that Resources can be encoded for.
 var InspectTransports = []feedback.Transport{feedback.OverDelta, feedback.OverADS, feedback.OverREST, feedback.OverGRPC}
 
-// Inspect returns what a proxy is sent now. It does not make an unknown proxy known, and
-// does not count it. If node states nothing but an id that several proxies have, Inspect
-// chooses the one that asked last.
+// Inspect returns the configuration that the server sends to a proxy now. It does not add
+// an unknown proxy to the known ones. If node states only an id, and several proxies have
+// that id, Inspect chooses the one that asked last.
 func (p *Publisher) Inspect(node Node) (*Inspection, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
@@ -107,7 +107,7 @@ func (i *Inspection) Explain() explain.Proxy {
 	}
 }
 
-// Resource is one resource in the form that the proxy is sent.
+// Resource is one resource in the form for the proxy's transport.
 type Resource struct {
 	Type    string `json:"type"` // as in ConfigTypes
 	Name    string `json:"name"`

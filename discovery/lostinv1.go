@@ -12,11 +12,12 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// LostInV1 returns what Envoys of the v1 API would lose of what is published. It looks
-// first at the proxies that the objects are for, whether or not any are connected
-// (mesh.Snapshot.ExpectedProxies), and then at those connected to this replica, whatever
-// API they use. It looks at 200 views at most; leftOut is the number of the others. No
-// proxy waits for it. The error is ErrBusy, ErrNotReady, ErrOverBudget or that of ctx.
+// LostInV1 returns problems for the parts of the published configuration that Envoys of the
+// v1 API would lose. It looks first at the proxies that the objects are meant for, whether
+// or not any are connected (mesh.Snapshot.ExpectedProxies), and then at those connected to
+// this replica, whatever API they use. It looks at no more than 200 views; leftOut is the
+// number of the others. No proxy waits for it. The error is ErrBusy, ErrNotReady,
+// ErrOverBudget or that of ctx.
 func (p *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, err error) {
 	g, err := p.published()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Node has what an Envoy states about itself in every request.
+// Node is the statement that an Envoy makes about itself in every request.
 type Node = mesh.Node
 
 // NamespaceOf returns the namespace that the proxy of a node states, or "" if it is not
@@ -25,8 +25,9 @@ func (p *Publisher) TrustDomain() string { return p.opts.Settings.SPIFFETrustDom
 // RootNamespace returns the namespace whose rules apply to the whole mesh.
 func (p *Publisher) RootNamespace() string { return p.opts.Settings.RootNamespace }
 
-// NewNode returns a node that states a namespace and labels of its workload, or "" and
-// none. The error is ErrBadNode if no workload can have them.
+// NewNode returns a node that states a namespace and labels of its workload. The namespace
+// may be "", and there may be no labels. The error is ErrBadNode if no workload can have
+// them.
 func NewNode(id, namespace string, labels map[string]string) (Node, error) {
 	node, err := mesh.NewNode(id, namespace, labels)
 	if err != nil {
@@ -35,14 +36,14 @@ func NewNode(id, namespace string, labels map[string]string) (Node, error) {
 	return node, err
 }
 
-// These are the names in node.metadata that the server reads. They are Istio's, in
-// capitals. An operator may write all of them into a bootstrap.
+// The names in node.metadata that the server reads. They are those of Istio, in capitals.
+// An operator may write any of them into a bootstrap.
 const (
 	MetadataNamespace = "NAMESPACE"
 	MetadataLabels    = "LABELS"
 )
 
-// NodeStatement has what a request states about its proxy, over any transport.
+// NodeStatement is the statement of a request about its proxy, over any transport.
 type NodeStatement struct {
 	ID string
 	// Metadata has the values of node.metadata by name, as encoding/json decodes them; nil

@@ -17,16 +17,16 @@ type Options struct {
 	Settings *mesh.Settings
 	// Files has the contents of the SecretFiles of the settings; nil for none.
 	Files Files
-	// CatchUp makes the source reach everything that was stored before the call, by any
-	// replica, and returns the revision that it has then reached. Nil is for a source that
-	// is never behind.
+	// CatchUp waits until the source has all changes that any replica stored before the
+	// call, and returns the revision that the source has then. Nil is for a source that is
+	// never behind.
 	CatchUp func(ctx context.Context) (revision int64, err error)
-	// LeftOut returns the problems of stored values that the source cannot read and so
-	// leaves out of the objects. Nil is for a source that reads everything.
+	// LeftOut returns a problem for each stored value that the source cannot read, and so
+	// does not return as an object. Nil is for a source that reads everything.
 	LeftOut func() diag.List
-	// PastSettings are earlier settings, whose configuration proxies may have been sent
-	// before this start. Clusters that only follow from these stay until no proxy is seen
-	// to need them.
+	// PastSettings are earlier settings. Proxies may have received configuration compiled
+	// under them before this start. Clusters that exist only under these settings stay
+	// until no known proxy needs them.
 	PastSettings []*mesh.Settings
 	Log          *slog.Logger
 	// Registry receives the metrics. With nil they are not shown.
@@ -50,16 +50,16 @@ type Options struct {
 	// ProxyIdle is how long a proxy may be silent before its view is no longer compiled in
 	// advance (default 10 minutes). If it asks again, the view is compiled then.
 	ProxyIdle time.Duration
-	// AbsentFor is how long a proxy that was connected and is not now is still known. 24
-	// hours.
+	// AbsentFor is how long the server remembers a proxy after it disconnects (default 24
+	// hours).
 	AbsentFor time.Duration
-	// Alone says that no other server answers proxies from this source.
+	// Alone means that no other server answers proxies from this source.
 	Alone bool
 	// Others know the proxies of the other replicas; nil for no others.
 	Others Others
-	// MaxViews bounds the views kept. One more takes the place of the one
-	// that proxies beside no known workload asked for longest ago, or else any
-	// proxy. 2,000.
+	// MaxViews bounds the views kept (default 2,000). One more replaces the least recently
+	// requested view: first among those that only proxies without a known workload use,
+	// then among all.
 	MaxViews int
 	// MaxProxies bounds the proxies that are remembered, in the same way (default 50,000).
 	// A forgotten proxy is served, but nothing is compiled for it in advance. The number
@@ -67,7 +67,7 @@ type Options struct {
 	MaxProxies int
 	// MaxResults bounds the results that all compilers together keep, half a KiB each
 	// (default 16,000,000). A view that would exceed it is not compiled: a new view is
-	// refused, and one that proxies have stays as it is.
+	// refused, and an existing one stays unchanged.
 	MaxResults int
 }
 

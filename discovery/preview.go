@@ -26,7 +26,7 @@ import (
 // a time.
 var ErrBusy = errors.New("another mesh is being compiled for a question")
 
-// These bound a preview, which compiles separately from what is published.
+// Limits for a preview, which compiles separately from the published configuration.
 const (
 	maxPreviewViews   = 200
 	maxPreviewChanges = 1000
@@ -34,11 +34,11 @@ const (
 	maxPreviewNodes   = 10 // nodes that are named for each change
 )
 
-// Preview is the change that some objects would make to what proxies are sent.
+// Preview is the change that some objects would make to the configuration of proxies.
 type Preview struct {
 	Revision int64 `json:"revision"` // of the configuration that it is compared with
-	// Proxies is the number of proxies that were looked at. Changes has nothing about the
-	// others, NotLookedAt.
+	// Proxies is the number of proxies that were examined, and NotLookedAt that of the
+	// others. Changes covers only the examined ones.
 	Proxies     int `json:"proxies"`
 	NotLookedAt int `json:"notLookedAt,omitempty"`
 	// Changes by type and name. Omitted is the number of further ones.
@@ -49,7 +49,7 @@ type Preview struct {
 	Problems diag.List `json:"problems"`
 	Solved   diag.List `json:"solved"`
 	// NotLookedAtInV1 is the number of kinds of proxies whose losses in v1 were not
-	// computed, because there are too many. Problems and Solved have nothing about these.
+	// computed, because there are too many. Problems and Solved do not cover these.
 	NotLookedAtInV1 int `json:"notLookedAtInV1,omitempty"`
 }
 
@@ -70,14 +70,15 @@ type PreviewOptions struct {
 	// Objects take the place of those stored, and Without are left out.
 	Objects []*schema.Object
 	Without []schema.Key
-	// InV1 adds to the problems what Envoys of the v1 API would lose, in the sense of LostInV1.
+	// InV1 adds to the problems those of LostInV1.
 	InV1 bool
 	// Namespaces are those whose proxies are looked at; nil means all.
 	Namespaces []string
 }
 
-// Preview compiles what is published with some changes, and compares. Nothing is published,
-// and no proxy waits for it. The error is ErrBusy, ErrNotReady, ErrOverBudget or that of ctx.
+// Preview compiles the published state with some objects replaced and others removed, and
+// compares the result with the published configuration. It publishes nothing, and no proxy
+// waits for it. The error is ErrBusy, ErrNotReady, ErrOverBudget or that of ctx.
 func (p *Publisher) Preview(ctx context.Context, opts PreviewOptions) (*Preview, error) {
 	g, err := p.published()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // References returns the objects that an object names and those that name it, and the
-// revision of the configuration in force, which they are from.
+// revision of the configuration in force, from which they were computed.
 func (p *Publisher) References(key schema.Key) (found diag.References, revision int64, err error) {
 	if _, err := p.published(); err != nil {
 		return found, 0, err

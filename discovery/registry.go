@@ -8,9 +8,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// V1Registrations lists the instances of every service of the mesh, sorted by
-// service key. It is for people: no Envoy asks for it. As in Pilot, services
-// outside the mesh, or found by DNS, are not in it.
+// V1Registrations lists the instances of every service of the mesh, sorted by service key.
+// It is only for people: no Envoy asks for it. As in Pilot, services outside the mesh, or
+// found by DNS, are not in it.
 func (p *Publisher) V1Registrations() (xds.Answer, error) {
 	g, err := p.published()
 	if err != nil {

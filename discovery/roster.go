@@ -15,8 +15,8 @@ import (
 type Others interface {
 	// Has reports whether a proxy is connected to another replica.
 	Has(mesh.Node) bool
-	// Lost returns the proxies that were known to a replica that is not there any more, and
-	// are connected to no other.
+	// Lost returns the proxies of replicas that no longer exist, except those that are
+	// connected to another replica now.
 	Lost() []feedback.Presence
 }
 
@@ -25,8 +25,7 @@ type noOthers struct{}
 func (noOthers) Has(mesh.Node) bool        { return false }
 func (noOthers) Lost() []feedback.Presence { return nil }
 
-// Roster returns all proxies that are connected to this replica, and those that were and
-// are not connected now, by node.
+// Roster returns all proxies that are or were connected to this replica, sorted by node.
 func (p *Publisher) Roster() []feedback.Presence {
 	return byNode(p.fleet.Roster(p.Revision()))
 }
@@ -34,8 +33,8 @@ func (p *Publisher) Roster() []feedback.Presence {
 // RosterChanges counts the proxies that came and went on streams.
 func (p *Publisher) RosterChanges() uint64 { return p.arrivals.changes.Load() }
 
-// Absent returns the proxies that were connected to this replica, or to one that is not
-// there any more, and are connected to none now, by node.
+// Absent returns the disconnected proxies, sorted by node: those that were connected to
+// this replica, or to one that no longer exists, and are connected to none now.
 func (p *Publisher) Absent() []feedback.Presence {
 	all := slices.DeleteFunc(p.fleet.Absent(), func(one feedback.Presence) bool { return p.opts.Others.Has(one.Node) })
 	own := make(map[mesh.Node]bool, len(all))
@@ -55,9 +54,8 @@ func byNode(all []feedback.Presence) []feedback.Presence {
 	return all
 }
 
-// Remember makes proxies known that were connected to this replica before it was started.
-// Those that were connected at its end are awaited from now on. It must be called before
-// Run.
+// Remember adds proxies that were connected to this replica before it started. Proxies that
+// were connected when it stopped are awaited from now on. Call Remember before Run.
 func (p *Publisher) Remember(all []feedback.Presence) {
 	var end time.Time // of what is remembered
 	for _, one := range all {

@@ -13,8 +13,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Run follows the source until ctx ends, and then returns ctx's error. It publishes what is
-// there at the start even if ctx has already ended. Only one Run may run at a time.
+// Run follows the source until ctx ends, and then returns ctx's error. It publishes the
+// objects that exist at the start even if ctx has already ended. Only one Run may run at a
+// time.
 func (p *Publisher) Run(ctx context.Context) error {
 	sweep := time.NewTicker(p.opts.ProxyIdle)
 	defer sweep.Stop()

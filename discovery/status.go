@@ -19,14 +19,15 @@ func (p *Publisher) Proxies(of ...diag.Ref) []feedback.ProxyStatus {
 	return p.fleet.Statuses(p.Revision(), func(*fleet.Client) bool { return true }, p.subjects(of))
 }
 
-// ProxiesCalled returns those of Proxies that have a node.
+// ProxiesCalled returns those of Proxies whose node is given.
 func (p *Publisher) ProxiesCalled(node string, of ...diag.Ref) []feedback.ProxyStatus {
 	return p.fleet.Statuses(p.Revision(), func(c *fleet.Client) bool { return c.Node.ID == node }, p.subjects(of))
 }
 
-// Disconnected returns the proxies that were connected and are connected to no replica now:
-// all, or those of a node id unless it is "". Of the proxies that some objects concern,
-// those whose configuration is not known any more are among them.
+// Disconnected returns the proxies that were connected and are connected to no replica now.
+// Unless node is "", it returns only those with that node id. If objects are given, it
+// returns the proxies that they concern, and the proxies whose configuration is no longer
+// known.
 func (p *Publisher) Disconnected(node string, of ...diag.Ref) []feedback.ProxyStatus {
 	var all []feedback.ProxyStatus
 	subjects := p.subjects(of)
@@ -49,8 +50,8 @@ func (p *Publisher) subjects(of []diag.Ref) feedback.Subjects {
 	return workloads.Subjects(of)
 }
 
-// ObjectStatuses looks at all proxies. The result shares what is unchanged with an earlier
-// one, which may be nil.
+// ObjectStatuses visits all proxies. The result shares unchanged statuses with an earlier
+// result, which may be nil.
 func (p *Publisher) ObjectStatuses(before *feedback.ObjectStatuses) *feedback.ObjectStatuses {
 	published, workloads, problems := p.newest.known()
 	out := feedback.NewObjectStatuses(meshOf(published), workloads, problems, before, func(visit func(feedback.ProxySyncState), r feedback.SyncVisitor) {

@@ -39,8 +39,8 @@ func (p *Publisher) V1Listeners(node string) (xds.Answer, error) {
 }
 
 // V1Routes answers RDS in Envoy's v1 REST API. A port without routes gets an empty table,
-// as from Pilot, and requests there find nothing. Every proxy has the table of the HTTP
-// proxy port. Other unknown names are ErrBadRoute.
+// as from Pilot, and requests there get 404. Every proxy has the table of the HTTP proxy
+// port. Other unknown names are ErrBadRoute.
 func (p *Publisher) V1Routes(node, table string) (xds.Answer, error) {
 	a, state, err := p.v1(mesh.Node{ID: node})
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *Publisher) V1Routes(node, table string) (xds.Answer, error) {
 }
 
 // V1Endpoints answers SDS in Envoy's v1 REST API. It needs no node, because the answer is
-// the same for every proxy. A key that names no instances gets none.
+// the same for every proxy. A key without instances gets an empty answer.
 func (p *Publisher) V1Endpoints(serviceKey string) (xds.Answer, error) {
 	g, err := p.published()
 	if err != nil {

@@ -17,10 +17,9 @@ import (
 // V3 answers one v3 poll with an encoded DiscoveryResponse in proto JSON. version is the
 // one that the proxy has accepted, "" for none; an answer with the same version has no
 // body. If names is empty, the answer has all resources of the type, otherwise exactly the
-// named ones that exist. Every name of an endpoint set exists: one that means no instances
-// is an empty assignment. Every port number exists as a route table: without routes the
-// table is empty, and requests there find nothing. A poll for a private key gets
-// ErrWithheld.
+// named ones that exist. Every name of an endpoint set exists: a name without instances
+// gets an empty assignment. Every port number exists as a route table: without routes the
+// table is empty, and requests there get 404. A poll for a private key gets ErrWithheld.
 func (p *Publisher) V3(typeURL string, node mesh.Node, version string, names []string) (xds.Answer, error) {
 	return p.poll(typeURL, node, version, names, false)
 }

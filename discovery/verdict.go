@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Report lists what the published configuration could not honour.
+// Report lists the problems of the published configuration.
 type Report struct {
 	// Revision of the store that the configuration was compiled from; 0
 	// before there is one.
@@ -147,10 +147,10 @@ func (v *verdict) known() (*compiled.Generation, feedback.Workloads, diag.List) 
 	return v.published, v.workloads, v.problems.List()
 }
 
-// Report returns everything that the published configuration could not honour. It includes
-// what an Envoy version cannot express once a proxy has asked in that version. If the
-// newest objects were refused as a whole, it is the report of the older configuration in
-// force, with a problem that says so.
+// Report returns all problems of the published configuration. It includes problems of an
+// API version, as soon as a proxy has used that version. If the newest objects were refused
+// as a whole, the report is about the older configuration in force, with a problem that
+// says so.
 func (p *Publisher) Report() Report {
 	p.newest.mu.Lock()
 	published, refused := p.newest.published, p.newest.refused

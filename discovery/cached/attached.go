@@ -7,9 +7,9 @@ import (
 )
 
 // Attached makes one value for each part of a configuration and keeps it as long as the
-// part lives. When nobody holds the part any more, the garbage collector takes the value
-// too. So nothing is made twice for an unchanged part, nothing has to be cleared and
-// nothing grows. It is safe for concurrent use.
+// part is reachable. The garbage collector removes the value together with the part. So no
+// value is made twice for an unchanged part, and nobody has to clear anything. It is safe
+// for concurrent use.
 //
 // The value must not hold the part, and making it must not panic.
 type Attached[Part any, With comparable, Value any] struct {

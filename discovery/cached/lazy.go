@@ -30,8 +30,8 @@ func (l *Lazy[T]) Get(create func() (*T, error)) (*T, error) {
 func (l *Lazy[T]) Peek() *T { return l.value.Load() }
 
 // Brief keeps a value that is cheap to make again until the next garbage collection. So
-// callers at about the same time share it, and a value that was needed once does not stay
-// in memory.
+// callers at about the same time share the value, and it does not stay in memory after
+// them.
 type Brief[T any] struct {
 	mu   sync.Mutex
 	last weak.Pointer[T]

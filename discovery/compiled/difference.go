@@ -16,8 +16,9 @@ type difference struct {
 	added, removed bool
 }
 
-// ClustersSince reports whether the view has clusters that an older view lacks (added), and
-// the reverse. All proxies that come from the same view share the result.
+// ClustersSince reports whether the view has clusters that an older view lacks, and whether
+// it lacks clusters that the older view has. All proxies that come from the same view share
+// the result.
 func (v *View) ClustersSince(older *View) (added, removed bool) {
 	from := weak.Make(older)
 	if known := v.lastDifference.Load(); known != nil && known.from == from {

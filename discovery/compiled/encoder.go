@@ -10,16 +10,16 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Encoder has what all views of all generations share: the encoded parts of configurations,
-// and the current generation.
+// Encoder has the state that all views of all generations share: the encoded parts of
+// configurations, and the current generation.
 type Encoder struct {
 	V1 xds.V1Parts
 	V3 xds.V3Parts
 	// Endpoints has the encoded endpoint sets, by service and key.
 	Endpoints cached.Attached[mesh.Service, string, *endpointSet]
 
-	// Advancing is locked while another generation becomes the current one. It is
-	// read-locked while something is made that follows the current one.
+	// Advancing is locked while another generation becomes the current one. Hold its read
+	// lock while you make something from the current generation.
 	Advancing sync.RWMutex
 	Current   atomic.Pointer[Generation]
 

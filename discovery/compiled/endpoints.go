@@ -29,8 +29,8 @@ type endpointSet struct {
 	proxyless  cached.Lazy[xds.Resource]
 }
 
-// Of returns the members of a key. It never fails: a key that means nothing has no members.
-// The result is attached to the service of the key, and is kept until that service changes.
+// Of returns the members of a key. It never fails: an unknown key has no members. The
+// result is attached to the service of the key, and is kept until that service changes.
 // Sets without members are not kept, because a client can invent any number of keys.
 func (e *endpointSets) Of(key string) *endpointSet {
 	_, serviceKey := envoy.ParseEndpointsName(key)
@@ -49,8 +49,7 @@ func (e *endpointSets) Of(key string) *endpointSet {
 	return kept.Of(service, key, func() *endpointSet { return s })
 }
 
-// MembersOf returns the instances that a key means in a snapshot, in the order that the key
-// names.
+// MembersOf returns the instances of a key in a snapshot, in the order that the key states.
 func MembersOf(s *mesh.Snapshot, name string) []ir.Endpoint {
 	order, key := envoy.ParseEndpointsName(name)
 	return order.Arranged(compile.Members(s, key))

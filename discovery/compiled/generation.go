@@ -28,7 +28,7 @@ func NewGeneration(e *Encoder, snapshot *mesh.Snapshot, before *Generation) *Gen
 	return g
 }
 
-// ObjectsOf returns all objects of a snapshot, nil for none.
+// ObjectsOf returns all objects of a snapshot. It returns nil for a nil snapshot.
 func ObjectsOf(s *mesh.Snapshot) []*schema.Object {
 	var all []*schema.Object
 	if s != nil {

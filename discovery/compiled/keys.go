@@ -19,8 +19,8 @@ type KeyScope struct {
 	namespace string
 }
 
-// AllKeys has every Secret: the scope of a connection that only the user who runs the
-// server can open, or whose certificate is good for every namespace.
+// AllKeys has every Secret. It is the scope of a connection that only the server's own user
+// can open, or whose certificate is valid for every namespace.
 func AllKeys() KeyScope { return KeyScope{all: true} }
 
 // KeysOfNamespace has the Secrets of one namespace.

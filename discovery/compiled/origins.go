@@ -11,9 +11,9 @@ import (
 )
 
 // OriginsOf returns the objects behind a resource of the view, for a proxy at an address.
-// For a route table these are the objects of the virtual hosts that an older view (nil for
-// none) lacks, because the proxy acked the others there. If there are no such virtual
-// hosts, OriginsOf returns the objects of all.
+// For a route table these are the objects of its new virtual hosts: those that an older
+// view (nil for none) lacks, because the proxy acked the others there. If there are no new
+// virtual hosts, OriginsOf returns the objects of all of them.
 func (v *View) OriginsOf(typeURL, name, ip string, older *View) []diag.Ref {
 	var refs []diag.Ref
 	add := func(ref diag.Ref) {
@@ -67,8 +67,8 @@ func (v *View) OriginsOf(typeURL, name, ip string, older *View) []diag.Ref {
 	return refs
 }
 
-// ObjectsLeadingTo returns the objects of the routes that lead to a cluster, by the name
-// of its resource, for a proxy at an address.
+// ObjectsLeadingTo returns the objects whose routes lead to a cluster, for a proxy at an
+// address. cluster is the name of its resource.
 func (v *View) ObjectsLeadingTo(cluster, ip string) (refs []diag.Ref) {
 	leads := func(name string) bool { return envoy.ClusterName(name) == cluster }
 	table := func(t *ir.RouteTable) { refs = append(refs, routesLeading(t, leads)...) }
@@ -103,8 +103,8 @@ func routesLeading(t *ir.RouteTable, leads func(cluster string) bool) (refs []di
 	return refs
 }
 
-// ObjectsBehind returns the objects of those route tables of a listener that only reports
-// true for, for a proxy at an address.
+// ObjectsBehind returns the objects of a listener's route tables, for a proxy at an
+// address. It skips the tables for which only returns false.
 func (v *View) ObjectsBehind(listener, ip string, only func(table string) bool) (refs []diag.Ref) {
 	for _, l := range v.Config.ListenersAt(ip) {
 		if envoy.ListenerName(l) != listener {

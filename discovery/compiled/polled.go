@@ -11,9 +11,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Polled has what the polling proxies of a view should have from one revision on: what
-// the view says, and the endpoints of its clusters, which change without it. It is shared
-// by these proxies, and safe for concurrent use.
+// Polled is the configuration that the polling proxies of a view should have, from one
+// revision on: the resources of the view, and the endpoints of its clusters, which change
+// independently of the view. These proxies share it. It is safe for concurrent use.
 type Polled struct {
 	View     *View
 	Revision int64
@@ -23,12 +23,12 @@ type Polled struct {
 	endpoints cached.Lazy[xds.Set]
 }
 
-// NewPolled returns what a view says with some endpoints.
+// NewPolled combines a view with endpoints.
 func NewPolled(v *View, endpoints *xds.Set) *Polled {
 	return &Polled{View: v, make: func() *xds.Set { return endpoints }}
 }
 
-// Endpoints returns the sets of all clusters. They are collected when somebody asks.
+// Endpoints returns the endpoint sets of all clusters. The first call collects them.
 func (p *Polled) Endpoints() *xds.Set {
 	s, _ := p.endpoints.Get(func() (*xds.Set, error) {
 		all := p.make()
@@ -43,8 +43,8 @@ func (p *Polled) HasEndpoints() bool {
 	return slices.ContainsFunc(p.View.Config.Clusters, func(c *ir.Cluster) bool { return c.Type == ir.Registry })
 }
 
-// ReplacedAt returns the revision at which it was replaced, or may have been: its
-// endpoints, or its view. It is 0 while it is in force.
+// ReplacedAt returns the revision at which the endpoints or the view were replaced, or may
+// have been. It is 0 while both are in force.
 func (p *Polled) ReplacedAt() int64 { return earlier(p.until.Load(), p.View.Until.Load()) }
 
 // ReplacedAt returns the revision at which it was replaced: its endpoints, or its view. It
@@ -67,7 +67,7 @@ type polledNow struct {
 	mesh *mesh.Snapshot // for which last is in force
 }
 
-// Polled returns what a view says now to proxies that poll.
+// Polled returns the view's present configuration for proxies that poll.
 func (v *View) Polled() *Polled {
 	now := &v.polled
 	now.mu.Lock()

@@ -10,9 +10,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Streamed has what the proxies of a view should have on their streams at one moment: the
-// resources of the view, and the endpoints of its clusters, which change without the view.
-// It is immutable. All proxies of the view share it.
+// Streamed is the configuration that the proxies of a view should have on their streams at
+// one moment: the resources of the view, and the endpoints of its clusters, which change
+// independently of the view. It is immutable. All proxies of the view share it.
 type Streamed struct {
 	*V3Answers
 	Endpoints *xds.Set

@@ -15,16 +15,16 @@ import (
 // View has the configuration that all proxies with one mesh.View.Key should have. Each Envoy version
 // is encoded when the first proxy asks for it.
 type View struct {
-	// The view does not keep its generation, which would keep the whole snapshot of that
-	// time in memory.
+	// The view does not refer to its generation, because that would keep the whole old
+	// snapshot in memory.
 	Encoder  *Encoder
 	Serial   int64  // of the generation it was compiled for
 	Revision int64  // of that
 	Key      string // of its mesh.View
 	Config   *ir.Config
 
-	// Past is the compiler of a view of the past. It stays in memory with the view, so the
-	// room that the view takes stays counted. Nil for a view that was published here.
+	// Past is the compiler of a past view. It stays in memory as long as the view, so that
+	// the memory of the view stays counted. It is nil for a view that was published here.
 	Past any
 
 	Until atomic.Int64 // revision of the view that took its place, 0 while none did
@@ -103,8 +103,8 @@ func (v *View) Origins() map[diag.Ref]struct{} {
 	})
 }
 
-// Hosts are the services whose endpoints are in the configuration, as keys name them
-// (mesh.Service.KeyHost), collected when somebody asks.
+// Hosts returns the services whose endpoints are in the configuration, by the hosts in
+// their keys (mesh.Service.KeyHost). The first call collects them.
 func (v *View) Hosts() map[string]struct{} {
 	return *v.hosts.Get(func() *map[string]struct{} {
 		all := map[string]struct{}{}
@@ -117,8 +117,7 @@ func (v *View) Hosts() map[string]struct{} {
 	})
 }
 
-// Problems returns those that encoding has found so far, in every version that was asked
-// for.
+// Problems returns the problems that encoding has found so far, in all requested versions.
 func (v *View) Problems() diag.List {
 	var all diag.List
 	if a := v.v1.Peek(); a != nil {

@@ -15,8 +15,8 @@ const maxRollouts = 64
 
 // Convergence measures how long changes take to reach the proxies that they concern: from
 // the acknowledged write until the last of these proxies has accepted
-// (docs/decisions/019-feedback.md). Its lock may be taken while others are held. No lock
-// may be taken while it is held.
+// (docs/decisions/019-feedback.md). A caller may hold other locks. Convergence takes no
+// other lock under its own.
 type Convergence struct {
 	Took      *prometheus.HistogramVec // by transport
 	Abandoned *prometheus.CounterVec
@@ -40,7 +40,7 @@ type transportProgress struct {
 	accepted time.Time // when the last proxy accepted it, zero if none did
 }
 
-// Awaited has the changes that a stream, or a proxy that polls, has yet to accept.
+// Awaited lists the changes that a stream, or a proxy that polls, has not accepted yet.
 type Awaited struct {
 	Pending  atomic.Bool
 	Over     Transport
@@ -49,7 +49,7 @@ type Awaited struct {
 	gone     bool        // accepts nothing any more; guarded by the same lock
 }
 
-// Begin starts to follow a change. Nothing counts before Seal.
+// Begin starts to track a change. The change does not count before Seal.
 func (c *Convergence) Begin(revision int64, since time.Time) *Rollout {
 	return &Rollout{revision: revision, since: since, on: map[Transport]*transportProgress{}}
 }
@@ -84,7 +84,7 @@ func (c *Convergence) pollsLocked(a *Awaited) {
 	c.polling[a] = struct{}{}
 }
 
-// Seal records that all proxies of a change are known.
+// Seal records that Concern was called for all proxies of a change.
 func (c *Convergence) Seal(ro *Rollout) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +175,7 @@ func (c *Convergence) Poll(a *Awaited, over Transport) {
 }
 
 // Dismiss stops waiting for proxies that fell silent. It looks only at proxies that have
-// yet to accept a change.
+// not accepted a change yet.
 func (c *Convergence) Dismiss() {
 	c.mu.Lock()
 	var all []*Awaited

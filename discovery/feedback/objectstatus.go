@@ -19,8 +19,8 @@ type ObjectStatuses struct {
 	// Objects are those that the configuration was compiled from, in no order. The slice is
 	// shared.
 	Objects []*schema.Object
-	// Returning are how many proxies of before are awaited of which it is not known yet
-	// which objects concern them.
+	// Returning counts the earlier proxies that are still awaited and whose objects are not
+	// known yet.
 	Returning int
 
 	mesh     *mesh.Snapshot
@@ -40,13 +40,13 @@ type ObjectStatus struct {
 	// should have. Running counts those of them that run its revision and refuse nothing of
 	// it.
 	Proxies, Running int
-	// Fetched are those over v1 that have fetched its revision. Whether they run it cannot
-	// be known, and so they are not among Running.
+	// Fetched counts the v1 proxies that have fetched its revision. The server cannot know
+	// whether they run it, so Running does not include them.
 	Fetched int
-	// Away are those that were lost a short while ago. They are among Proxies, and not among
-	// Running: what they run is not known.
+	// Away counts the proxies that were lost a short while ago. Proxies includes them and
+	// Running does not, because the server does not know what they run.
 	Away int
-	// Refusals by proxies of what follows from the object, by node. The slice is shared.
+	// Refusals of resources that come from the object, sorted by node. The slice is shared.
 	Refusals []Refusal
 	// Problems are those of the object in the published configuration. The slice is shared.
 	Problems diag.List
@@ -110,10 +110,10 @@ func (c *viewGroup) running(ref diag.Ref, revision int64) int {
 	return running
 }
 
-// NewObjectStatuses returns the status of the objects of what is published, nil for
-// nothing, among the proxies that eachProxy visits. at are its workloads. problems are in the order of
-// CompareProblems. The result shares all unchanged statuses with before, the result
-// of an earlier call, which may be nil.
+// NewObjectStatuses computes the status of each published object over the proxies that
+// eachProxy visits. published is nil if nothing is published; at are its workloads.
+// problems are in the order of CompareProblems. The result shares all unchanged statuses
+// with before, the result of an earlier call, which may be nil.
 func NewObjectStatuses(published *mesh.Snapshot, at Workloads, problems diag.List, before *ObjectStatuses, eachProxy func(func(ProxySyncState), SyncVisitor)) *ObjectStatuses {
 	if before == nil {
 		before = &ObjectStatuses{}

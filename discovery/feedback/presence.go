@@ -18,14 +18,15 @@ type Presence struct {
 	LastSeen       time.Time `json:"lastSeen"`
 	Revision       int64     `json:"revision"` // that it ran then; over v1, that it had fetched
 	Connected      bool      `json:"connected,omitempty"`
-	// Lost: it did not end its connection itself. It may run, and may come back.
+	// Lost means that the proxy did not end its connection itself. It may still run, and
+	// may come back.
 	Lost bool `json:"lost,omitempty"`
 }
 
 // StateDisconnected is the State of a proxy that was connected and is not now.
 const StateDisconnected = "DISCONNECTED"
 
-// Status returns how a proxy that is not connected is shown.
+// Status returns the status to show for a proxy that is not connected.
 func (p Presence) Status() ProxyStatus {
 	out := ProxyStatus{
 		Node: p.Node.ID, Role: p.Role, Transport: p.Transport, EnvoyVersion: p.EnvoyVersion, Address: p.Address,
@@ -40,7 +41,7 @@ func (p Presence) Status() ProxyStatus {
 	return out
 }
 
-// Size is about how many bytes it takes in memory.
+// Size returns its approximate size in memory, in bytes.
 func (p Presence) Size() int {
 	return 256 + len(p.Node.ID) + len(p.Node.Namespace) + len(p.Node.Locality) + len(p.Node.Labels) + len(p.EnvoyVersion) + len(p.Address)
 }

@@ -90,8 +90,8 @@ func (t *Tally) List() diag.List {
 }
 
 // MaxProblems bounds the problems that a report of the configuration lists, in addition to
-// the bound for each object of a view. It is more than anybody reads, and makes an answer
-// of some megabytes.
+// the bound for each object of a view. Nobody reads more, and the answer is a few
+// megabytes.
 const MaxProblems = 10_000
 
 // Readable merges two lists into one, which has at most MaxProblems problems. The first

@@ -50,12 +50,13 @@ type ProxyStatus struct {
 	// State is StateDisconnected for a proxy that is not connected any more, else empty.
 	State    string     `json:"state,omitempty"`
 	LastSeen *time.Time `json:"lastSeen,omitempty"`
-	// Lost: it did not end its connection itself, and may run.
+	// Lost means that the proxy did not end its connection itself, and may still run.
 	Lost bool `json:"lost,omitempty"`
-	// Revision that the proxy runs, as far as is known, but for parts of route tables
-	// that it refuses; 0 for none, and over v1, where it cannot be known.
+	// Revision is the one that the proxy runs, as far as is known, except for parts of
+	// route tables that it refuses. It is 0 if there is none, and over v1, where the server
+	// cannot know it.
 	Revision int64 `json:"revision"`
-	// Fetched is the revision that a proxy over v1 has fetched, but perhaps for endpoints.
+	// Fetched is the revision that a v1 proxy has fetched. Its endpoints may be older.
 	Fetched int64                 `json:"fetchedRevision,omitempty"`
 	Types   map[string]TypeStatus `json:"types"` // by clusters, listeners, routes, endpoints, secrets
 }

@@ -41,7 +41,7 @@ type Subjects struct {
 	former []formerHost // of which they were
 }
 
-// Subjects returns objects with the services of which they are or were instances.
+// Subjects returns objects together with the services that they are or were instances of.
 func (w Workloads) Subjects(refs []diag.Ref) Subjects {
 	out := Subjects{refs: refs}
 	for _, ref := range refs {
@@ -51,10 +51,11 @@ func (w Workloads) Subjects(refs []diag.Ref) Subjects {
 	return out
 }
 
-// None reports whether they are none.
+// None reports whether there are no objects.
 func (s Subjects) None() bool { return len(s.refs) == 0 }
 
-// Concerns reports whether some objects are in what the proxy has, or should have.
+// Concerns reports whether the configuration that the proxy has, or should have, contains
+// one of the subjects.
 func (s *ProxySyncState) Concerns(of Subjects) bool {
 	for _, v := range []*compiled.View{s.View, s.At} {
 		if v == nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Workloads says of which services WorkloadEntries are instances. The parts of a view name
-// services, and endpoints change without the view, so a WorkloadEntry affects the proxies
-// that have clusters of its services. The zero
-// Workloads are none. A value does not change.
+// Workloads maps WorkloadEntries to the services that they are instances of. The parts of a
+// view name services, and endpoints change independently of the view. So a WorkloadEntry
+// affects the proxies that have clusters of its services. The zero Workloads has none. A
+// value does not change.
 type Workloads struct {
 	hosts  map[diag.Ref][]string     // as keys name them (mesh.Service.KeyHost)
 	former map[diag.Ref][]formerHost // that some proxies may still have

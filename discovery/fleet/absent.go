@@ -18,8 +18,8 @@ import (
 // awaited: objects count it as a proxy that does not run them.
 
 const (
-	// ReturnTime is how long a proxy that was lost is awaited. It is about the longest time
-	// that an Envoy waits before it tries again.
+	// ReturnTime is how long the server waits for a lost proxy to return. An Envoy tries
+	// again after about this time at the latest.
 	ReturnTime = 30 * time.Second
 	// maxAbsent and maxAbsentBytes bound the proxies that are known by their Presence alone.
 	maxAbsent      = 10_000
@@ -79,8 +79,8 @@ func (f *Fleet) presence(c *Client, over feedback.Transport, since time.Time, re
 	return p
 }
 
-// NoteEnd notes how a stream ends, before Disconnect. The stream's own lock must not be
-// held.
+// NoteEnd records how a stream ends. Call it before Disconnect, without the stream's own
+// lock.
 func (f *Fleet) NoteEnd(c *Client, st *stream.Stream) {
 	p := f.presence(c, st.Transport(), st.Since(), st.SyncState(feedback.SyncVisitor{}).Revision)
 	p.Lost = st.IsLost()
@@ -143,8 +143,8 @@ func (f *Fleet) IsConnected(node mesh.Node) bool {
 	return c != nil && (len(c.streams) > 0 || f.polledLately(c))
 }
 
-// Remember makes a proxy known that was connected before the fleet began. It is absent
-// until it comes. One that was connected when the record ends was lost, and is awaited
+// Remember adds a proxy that was connected before the fleet began. The proxy is absent
+// until it connects. If it was connected when its record ends, it was lost, and is awaited
 // from now on.
 func (f *Fleet) Remember(p feedback.Presence) {
 	f.mu.Lock()
@@ -159,7 +159,7 @@ func (f *Fleet) Remember(p feedback.Presence) {
 	f.absent.put(absence{p, at})
 }
 
-// Returning returns the proxies that are awaited and are no clients yet, in no order.
+// Returning returns the awaited proxies that are not clients yet, in no order.
 func (f *Fleet) Returning() (nodes []mesh.Node) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -173,8 +173,8 @@ func (f *Fleet) Returning() (nodes []mesh.Node) {
 
 func (f *Fleet) isAwaited(a absence) bool { return a.Lost && f.age()-a.at < ReturnTime }
 
-// EachAwaited visits the clients that were lost a short while ago. They are at nothing
-// that is known.
+// EachAwaited visits the clients that were lost a short while ago. The server does not know
+// what they run.
 func (f *Fleet) EachAwaited(elsewhere func(mesh.Node) bool, visit func(feedback.ProxySyncState)) {
 	f.mu.RLock()
 	var all []*Client
@@ -205,7 +205,7 @@ func (f *Fleet) rememberLocked(c *Client) {
 	}
 }
 
-// Roster returns all proxies that are connected here or were, in no order.
+// Roster returns all proxies that are or were connected here, in no order.
 func (f *Fleet) Roster(published int64) []feedback.Presence {
 	all := f.Absent()
 	unproved := map[string]int{}

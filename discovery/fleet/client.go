@@ -53,7 +53,7 @@ func (c *Client) keptSince() int64 {
 	return at.entry.keptSince.Load()
 }
 
-// ClientState has a client and the view that it should have at one moment.
+// ClientState is a client with the view that it should have at one moment.
 type ClientState struct {
 	*Client
 	*ViewEntry
@@ -61,9 +61,9 @@ type ClientState struct {
 	Order int64          // a later state has a higher order
 }
 
-// State returns what the proxy should have now. A publication first moves the proxy to its
-// new place and then changes views. So if the proxy still has its place after the reads,
-// what was read belongs together.
+// State returns the view that the proxy should have now. A publication first moves the
+// proxy to its new place and then changes views. So if the proxy still has its place after
+// the reads, the values that were read belong together.
 func (c *Client) State() *ClientState {
 	at, v := c.placeNow()
 	p := &ClientState{Client: c, ViewEntry: at.entry, View: v, Order: at.since}

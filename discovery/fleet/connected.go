@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/stream"
 )
 
-// Connect and Disconnect record the streams of proxies. A proxy on a stream is not
-// forgotten, however silent it is.
+// Connect and Disconnect record the streams of proxies. The fleet does not forget a proxy
+// on a stream, however long it is silent.
 func (f *Fleet) Connect(c *Client, st *stream.Stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

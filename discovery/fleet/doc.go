@@ -1,11 +1,11 @@
-// Package fleet knows the proxies. It finds the client of a request, the entry that has the
-// views of its mesh.View.Key, and the proxies that get another view when the registry
-// changes; it looks at no other proxies. In come nodes, streams and snapshots. Out come
-// clients with the view that each should have, their state, and what they refuse. Proxies
-// and views are bounded: eviction.go decides which of them are dropped. The package
-// compiles nothing itself (Compile).
+// Package fleet keeps track of the proxies. It finds the client of a request, and the entry
+// with the views of its mesh.View.Key. When the registry changes, it finds the proxies that
+// get another view, and looks at no others. Callers give it nodes, streams and snapshots.
+// It returns clients with the view that each should have, their state, and what they
+// refuse. Proxies and views are bounded: eviction.go decides which of them to drop. The
+// package compiles nothing itself (Compile).
 //
-// Read in this order: fleet.go, client.go, viewentry.go, connected.go, absent.go, eviction.go,
-// addresses.go; then what reports: syncstate.go, proxystatus.go, refusing.go, denied.go,
-// lookup.go, askv1.go.
+// Read in this order: fleet.go, client.go, viewentry.go, connected.go, absent.go,
+// eviction.go, addresses.go; then the files that report: syncstate.go, proxystatus.go,
+// refusing.go, denied.go, lookup.go, askv1.go.
 package fleet

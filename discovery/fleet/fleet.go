@@ -19,17 +19,17 @@ type Options struct {
 	Domain               string        // of the mesh
 	Began                time.Time     // when age was 0
 	AbsentFor            time.Duration // how long a proxy that was connected stays known
-	// Turned is called when a proxy begins or ceases to refuse something; it must not call
-	// the fleet. Nil is for nobody.
+	// Turned is called when a proxy begins or ceases to refuse something. It must not call
+	// the fleet, and may be nil.
 	Turned func(node string, refuses bool)
 }
 
 // Fleet has all known proxies and the entries of their views. When the registry changes, it
 // finds the proxies that get another view; a publication looks at no others.
 //
-// Its lock is held for moments only. It may be taken while the lock of a Stream, a
-// Transition or an entry is held, so none of these may be taken under it. The lock of
-// refusing may.
+// It holds its lock only for moments. Callers may hold the lock of a Stream, a Transition
+// or an entry, so the fleet takes none of these under its own. It may take the lock of
+// refusing.
 type Fleet struct {
 	opts Options
 	age  func() time.Duration
@@ -120,7 +120,7 @@ func (f *Fleet) Size() (slots, clients int) {
 	return len(f.entries), len(f.clients)
 }
 
-// Admit makes a proxy known in the entry of its view, unless it is known already. At the
+// Admit adds a proxy to the entry of its view, unless the fleet has it already. At the
 // bound it replaces another proxy.
 func (f *Fleet) Admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Client {
 	f.mu.Lock()
@@ -133,8 +133,8 @@ func (f *Fleet) Admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Client {
 	return c
 }
 
-// AdmitAbsent is Admit for a proxy that is awaited. It returns nil if that is not so any
-// more.
+// AdmitAbsent is Admit for an awaited proxy. It returns nil if the proxy is no longer
+// awaited.
 func (f *Fleet) AdmitAbsent(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Client {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -374,8 +374,8 @@ func (f *Fleet) move(c *Client, mv mesh.View, next *compiled.Generation) {
 	f.behind[c] = struct{}{}
 }
 
-// Settle gives the moved proxies the view of their new entries, unless good returns an
-// error for that view after the one that they had.
+// Settle gives the moved proxies the view of their new entries. A proxy keeps its old view
+// if good returns an error for the step from that view to the new one.
 func (f *Fleet) Settle(serial int64, good func(c *Client, old, next *compiled.View) error) {
 	f.mu.RLock()
 	behind := slices.Collect(maps.Keys(f.behind))

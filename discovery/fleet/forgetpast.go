@@ -7,8 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/stream"
 )
 
-// ForgetPast has proxies that poll let go of the views of the past that they may be at.
-// Those on streams do so soon after they have come.
+// ForgetPast releases the past views of proxies that poll. A stream releases its own soon
+// after the proxy connects.
 func (f *Fleet) ForgetPast() {
 	f.mu.RLock()
 	all := slices.Collect(maps.Values(f.clients))
@@ -18,8 +18,8 @@ func (f *Fleet) ForgetPast() {
 	}
 }
 
-// ForgetReplaced has proxies that have not polled since a revision let go of views that were
-// replaced by then, and ends streams whose proxies have not answered since.
+// ForgetReplaced releases the replaced views of proxies that have not polled since a
+// revision, and ends streams whose proxies have not answered since then.
 func (f *Fleet) ForgetReplaced(by int64) {
 	f.mu.RLock()
 	all := slices.Collect(maps.Values(f.clients))

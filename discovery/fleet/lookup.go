@@ -33,8 +33,8 @@ func (f *Fleet) ViewOf(key string) *compiled.View {
 	return nil
 }
 
-// TransportOf returns the transport of a proxy. If a node has an Envoy and a client of
-// gRPC, it is that of the Envoy.
+// TransportOf returns the transport of a proxy. If an Envoy and a gRPC client have the same
+// node, it returns that of the Envoy.
 func (f *Fleet) TransportOf(c *Client) feedback.Transport {
 	over := feedback.OverREST
 	for _, st := range f.streamsOf(c) {

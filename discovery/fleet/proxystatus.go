@@ -101,9 +101,9 @@ func (c *Client) runs(at, target *compiled.Polled, published int64) int64 {
 	return c.RevisionBefore(at.View, at.ReplacedAt(), target.Revision)
 }
 
-// RevisionInEffect returns the revision in effect on a proxy that has acked its whole view,
-// which was made at first. That is the published revision, unless the proxy keeps an older
-// view.
+// RevisionInEffect returns the revision in effect on a proxy that has acked its whole view.
+// first is the revision at which the view was made. The result is the published revision,
+// unless the proxy keeps an older view.
 func (c *Client) RevisionInEffect(first, published int64) int64 {
 	if kept := c.keptSince(); kept > 0 {
 		return kept - 1
@@ -111,10 +111,10 @@ func (c *Client) RevisionInEffect(first, published int64) int64 {
 	return max(published, first)
 }
 
-// RevisionBefore returns the last revision of the view that a proxy is at. The view, or its
-// endpoints, was replaced at until; 0 means not yet. If the proxy moved to its entry before
-// that, it left the view at the move; otherwise it left it when next replaced it at the
-// latest.
+// RevisionBefore returns the last revision of the view that a proxy is at. until is the
+// revision at which the view or its endpoints were replaced; 0 means not yet. If the proxy
+// moved to its entry before that, the view ended for it at the move; otherwise it ended
+// when next replaced it, at the latest.
 func (c *Client) RevisionBefore(at *compiled.View, until, next int64) int64 {
 	if moved := c.place.Load().revision; moved > at.Revision && (until == 0 || moved < until) {
 		until = moved

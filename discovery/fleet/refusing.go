@@ -39,7 +39,7 @@ func (r *refusing) note(c *Client, refuses func() bool) {
 	}
 }
 
-// NoteRefusing records whether any stream of a proxy, or its polls, refuse something.
+// NoteRefusing records whether a stream of a proxy, or one of its polls, refuses something.
 func (f *Fleet) NoteRefusing(c *Client) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -68,7 +68,7 @@ func (r *refusing) sorted() []*Client {
 // MaxRefusals bounds the proxies that a report names.
 const MaxRefusals = 20
 
-// Refusals returns a problem for each proxy that refuses what it is answered.
+// Refusals returns a problem for each proxy that refuses its answers.
 func (f *Fleet) Refusals() diag.List {
 	var all diag.List
 	proxies := f.refusing.sorted()

@@ -24,7 +24,7 @@ func (f *Fleet) EachState(published int64, visit func(feedback.ProxySyncState), 
 	}
 }
 
-// UnprovedCount returns how many node ids poll and do not count as proxies yet.
+// UnprovedCount returns the number of node ids that poll but do not count as proxies yet.
 func (f *Fleet) UnprovedCount() (n int) {
 	unproved := map[string]int{}
 	for _, p := range f.present() {
@@ -55,8 +55,9 @@ func (f *Fleet) present() []connectedProxy {
 	return all
 }
 
-// EachType visits how a proxy that polls in v3 stands with each type of what it should
-// have, and returns what it has shown to have; nil for none.
+// EachType calls visit with the sync state of a proxy that polls over v3, for each type. It
+// returns the newest configuration that the proxy's polls have fully confirmed, or nil for
+// none.
 func (c *Client) EachType(target *compiled.Polled, visit func(name string, s feedback.TypeStatus)) *compiled.Polled {
 	var secrets *xds.Set
 	if a, err := target.View.EncodedV3(c.Proxy.IP); err == nil {

@@ -51,7 +51,7 @@ type ViewEntry struct {
 // ErrClosed means that the entry has no proxies any more.
 var ErrClosed = errors.New("the view is gone")
 
-// Compile compiles a view and returns its problems.
+// Compile compiles a view and returns it with its problems.
 type Compile func() (*ir.Config, diag.List, error)
 
 // First returns the view of an entry. If there is none, the first caller compiles it and
@@ -96,15 +96,15 @@ func (e *ViewEntry) mayRetry(now time.Duration) bool {
 	return errors.Is(e.failed, compile.ErrOverBudget) && now-e.since >= retryAfter
 }
 
-// Retry lets the next proxy of an entry try again to compile a view that there was no room
-// for.
+// Retry lets the next proxy of an entry try again to compile a view that did not fit into
+// memory.
 func (e *ViewEntry) Retry() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.failed = nil
 }
 
-// Renewal says how to bring an entry to another generation.
+// Renewal describes how to bring an entry to another generation.
 type Renewal struct {
 	Representative *Client
 	Compile        Compile
@@ -229,9 +229,10 @@ func (e *ViewEntry) Release(letGo func()) {
 	letGo()
 }
 
-// PastViews returns the past views that a proxy of the entry may be at if it should be at
-// next. It also returns a view with the clusters that the entry lost recently, or nil if
-// there are none. is reports whether the proxy is known to be at a view.
+// PastViews returns the past views that a proxy of the entry may be at; next is the view
+// that it should be at. It also returns a view with the clusters that the entry lost
+// recently, or nil if there are none. is reports whether the proxy is known to be at a
+// view.
 func (e *ViewEntry) PastViews(past *history.ViewHistory, proxy mesh.Proxy, next *compiled.View, is func(*compiled.View) bool) (views []*compiled.View, recent *compiled.View) {
 	return past.ViewsOf(proxy, next, e.born.Load(), is), e.recent.View()
 }

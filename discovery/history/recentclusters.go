@@ -11,8 +11,8 @@ import (
 )
 
 // RecentClusters has the clusters that the views of an entry have lost recently. A proxy
-// that lost its stream in between may still route by them. In the state of the world it
-// does not say so.
+// that lost its stream in between may still route to them. A state-of-the-world proxy does
+// not report this.
 type RecentClusters struct {
 	mu             sync.Mutex
 	turned         time.Time

@@ -17,11 +17,11 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// ViewHistory has the views that proxies may have been sent and that this server does not
-// know otherwise: the views from before its start, made of what was stored then, under the
-// present and earlier settings; and the views that another replica may have sent recently.
-// The version in a poll is a hash and names no clusters. The past views do, so no cluster
-// is withdrawn while old routes lead to it.
+// ViewHistory has views that proxies may have received and that are not in force here.
+// There are two kinds: views from before the start of this server, compiled from the
+// objects of that time under the present and earlier settings; and views that another
+// replica may have sent recently. The version in a poll is a hash and names no clusters.
+// The past views name them, so the server withdraws no cluster while old routes lead to it.
 type ViewHistory struct {
 	Options
 
@@ -36,16 +36,17 @@ type ViewHistory struct {
 	time    *rate.Limiter // for states since the start; one token is one nanosecond
 }
 
-// Options has what a ViewHistory needs. All are required except Settings and Alone.
+// Options configure a ViewHistory. All fields are required except Settings and Alone.
 type Options struct {
 	// Since returns the changes after a revision, and false if they are not known.
 	Since func(revision int64) (changes []schema.Change, present int64, ok bool)
 	// Settings are those of before the start.
 	Settings []*mesh.Settings
-	// NewCompiler returns a compiler for one state. It may have room for no view.
+	// NewCompiler returns a compiler for one state. The compiler may have too little memory
+	// for any view.
 	NewCompiler func() Compiler
 	Encoder     *compiled.Encoder
-	// Alone says that no other server has sent states of the source that were never in
+	// Alone means that no other server has sent states of the source that were never in
 	// force here.
 	Alone bool
 	// MaxViews bounds the views that are kept for each state.
@@ -77,16 +78,15 @@ const (
 	// PastFor is how long a past state is kept: in that time every proxy that polls has
 	// polled.
 	PastFor = 2 * MaxPace
-	// MaxHeld bounds the views that one proxy may be at. Beyond it, the oldest views that
-	// none of its tables is at are skipped.
+	// MaxHeld bounds the views that one proxy may be at. Beyond the bound, the oldest views
+	// are skipped, except those that one of its tables is at.
 	MaxHeld = 8
 	// MaxPace bounds the time between polls that a transition waits for. A proxy that polls
 	// less often gets everything at once.
 	MaxPace = time.Minute
 	// WarmingBound is how long routes wait for the ack of the clusters that they need. An
 	// Envoy withholds that ack while clusters warm, for at most 15 s. WarmingBound is also
-	// how long the server waits until a proxy that came with clusters says what it routes
-	// by.
+	// how long the server waits for the routes of a proxy that connected with clusters.
 	WarmingBound = 20 * time.Second
 	// share is the part of one processor's time that compiling states since the start may
 	// take, and savings is how much of that time may be saved up. Clients choose the
@@ -219,11 +219,11 @@ func (p *ViewHistory) forget() {
 	}
 }
 
-// ViewsOf are the views of the past that the proxy may be at, oldest first: those
-// with clusters that its next view has not, back to the one that it is known to be at,
-// if there is one. The entry of the proxy
-// itself keeps the view that was in force when the entry was made.
-// A state for which there is no room or no time is left out, as if it had never been in force.
+// ViewsOf returns the past views that the proxy may be at, oldest first: those with
+// clusters that its next view lacks. The list begins with the view that the proxy is known
+// to be at, if there is one. The entry of the proxy itself keeps the view that was in force
+// when the entry was made. ViewsOf leaves out a state for which there is too little memory
+// or time, as if it had never been in force.
 func (p *ViewHistory) ViewsOf(proxy mesh.Proxy, next *compiled.View, born int64, is func(*compiled.View) bool) []*compiled.View {
 	var out []*compiled.View
 	var seen []*pastState
@@ -255,8 +255,8 @@ func (p *ViewHistory) before(serial int64) []*epoch {
 	return slices.DeleteFunc(all, func(e *epoch) bool { return e.serial >= serial })
 }
 
-// MakeRoom drops what has been compiled of the past. It is compiled anew when somebody
-// asks for it and there is room.
+// MakeRoom drops all compiled past views. They are compiled again on request, if memory
+// allows.
 func (p *ViewHistory) MakeRoom() {
 	for _, e := range p.before(math.MaxInt64) {
 		e.state.drop()

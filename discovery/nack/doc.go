@@ -1,9 +1,9 @@
-// Package nack finds out what of a response a proxy refuses, and what it takes instead.
-// In come the acks and nacks of one type on a stream; out come the resources that are
-// held back (State.Instead), those to try again (State.Next), and the objects to blame
-// (State.Each). Of a route table only the refused parts are held back: partialRoutes
-// searches for them by halves. Routes that lead to a refused cluster stay as they were
-// (heldroutes.go). The package sends nothing: a Subscription does.
+// Package nack finds out which resources of a response a proxy refuses, and which it
+// accepts instead. Callers give it the acks and nacks of one type on a stream. It returns
+// the resources to hold back (State.Instead), those to try again (State.Next), and the
+// objects to blame (State.Each). It holds back only the refused parts of a route table:
+// partialRoutes searches for them by halves. Routes that lead to a refused cluster stay
+// unchanged (heldroutes.go). The package sends nothing: a Subscription does.
 //
 // Read in this order: subscription.go, nack.go, partialroutes.go, routepart.go,
 // heldroutes.go.

@@ -19,9 +19,9 @@ import (
 // State has the resources of one type that a proxy has nacked. A nacked resource is not sent again until
 // there is another version of it.
 //
-// Mostly the proxy's words name the resource to blame. If they name none, State searches
-// by halves: it sends one half after the other, and again the halves of the one that is
-// nacked, until that is a single resource.
+// Usually the message of the proxy names the resource to blame. If it names none, State
+// searches by halves: it sends one half after the other, then the halves of the nacked
+// half, until a single resource remains.
 type State struct {
 	byName map[string]*Nacked // by name
 	// tables are the route tables in which some parts stay as the proxy acked them: parts
@@ -39,7 +39,7 @@ type State struct {
 	unclear []*compiled.View
 }
 
-// Nacked is a resource that a proxy does not take, or that is suspected of that.
+// Nacked is a resource that a proxy refuses, or may refuse.
 type Nacked struct {
 	hash    xds.Digest
 	Words   string         // the proxy's
@@ -71,8 +71,8 @@ func (f *State) holdsBack(r *xds.Resource) bool {
 	return c != nil && c.hash == r.Hash && !c.tried
 }
 
-// Instead returns what is sent in place of a resource: the last version that the proxy
-// acked if it nacks this one; nil if it acked none.
+// Instead returns the resource to send in place of a nacked one: the last version that the
+// proxy acked, or nil if it acked none.
 func (f *State) Instead(r *xds.Resource) *xds.Resource {
 	if r = f.Partial(r); r != nil && f.holdsBack(r) {
 		return f.byName[r.Name].acked
@@ -80,15 +80,15 @@ func (f *State) Instead(r *xds.Resource) *xds.Resource {
 	return r
 }
 
-// Lacks reports whether the proxy may have nothing of the name, because it nacked what
-// it was sent.
+// Lacks reports whether the proxy may have no resource of the name, because it nacked the
+// one that it was sent.
 func (f *State) Lacks(name string) bool {
 	c := f.byName[name]
 	return c != nil && c.acked == nil
 }
 
-// MayHave takes note that the proxy may have taken another version of a resource that it
-// nacked, because it has not answered the response with that version.
+// MayHave records that the proxy may have accepted another version of a nacked resource,
+// because it has not answered the response with that version.
 func (f *State) MayHave(name string) {
 	if c := f.byName[name]; c != nil {
 		c.mayHave = true
@@ -120,21 +120,21 @@ func (f *State) doubt(v *compiled.View) {
 	f.unclear = append(f.unclear, v)
 }
 
-// NoteSent notes which response has the resources on trial.
+// NoteSent records the response that contains the resources on trial.
 func (f *State) NoteSent(nonce string) {
 	if len(f.search) > 0 && f.trial == "" {
 		f.trial = nonce
 	}
 }
 
-// Forget drops the names that the proxy does not want any more.
+// Forget drops the names that the proxy no longer subscribes to.
 func (f *State) Forget(wanted func(name string) bool) {
 	maps.DeleteFunc(f.byName, func(name string, _ *Nacked) bool { return !wanted(name) })
 	maps.DeleteFunc(f.tables, func(name string, _ *partialRoutes) bool { return !wanted(name) })
 }
 
-// Rest takes note that there is nothing to send. If nothing is nacked, the proxy has
-// acked all that it wants.
+// Rest records that there is nothing to send. If nothing is nacked, the proxy has acked
+// everything that it subscribes to.
 func (f *State) Rest() {
 	if len(f.byName) == 0 && len(f.tables) == 0 && len(f.search) == 0 {
 		f.unclear = nil
@@ -150,7 +150,8 @@ func (f *State) concluded(nonce string) bool {
 	return true
 }
 
-// Next returns the resources to send on trial, none while others are.
+// Next returns the next resources to send on trial. It returns none while others are on
+// trial.
 func (f *State) Next() []*xds.Resource {
 	if len(f.search) == 0 || f.trial != "" {
 		return nil
@@ -161,8 +162,8 @@ func (f *State) Next() []*xds.Resource {
 	return f.search[0]
 }
 
-// Ack takes note that the proxy acked a response, or that it may go on to another version
-// of what it nacked.
+// Ack records that the proxy acked a response, or that it may move on to another version of
+// a nacked resource.
 func (f *State) Ack(s *Sent) {
 	f.concluded(s.Nonce)
 	if len(f.search) == 0 {
@@ -180,7 +181,7 @@ func (f *State) Ack(s *Sent) {
 	}
 }
 
-// Revise takes resources that have changed out of the search.
+// Revise removes changed resources from the search.
 func (f *State) Revise(find func(string) *xds.Resource) {
 	if len(f.search) == 0 || f.trial != "" {
 		return
@@ -245,8 +246,8 @@ func (f *State) withdrawAgain(t Subscription, s *Sent) {
 	}
 }
 
-// Each yields what the proxy nacks of a set, in order of names; the name is "" if it
-// nacks all of the set.
+// Each yields the resources of a set that the proxy nacks, sorted by name. The name is ""
+// if it nacks the whole set.
 func (f *State) Each(t Subscription, desired *xds.Set) iter.Seq2[string, *Nacked] {
 	return func(yield func(string, *Nacked) bool) {
 		if f.whole != nil && t.Alike(f.whole, desired) && !yield("", &Nacked{Words: f.wholeWords, blame: true}) {
@@ -313,8 +314,8 @@ func (f *State) addTrial(t Subscription, a *partialRoutes) {
 	}
 }
 
-// Retarget takes note of what the tables that are sent without parts should be now, and
-// which routes lead to clusters that the proxy refuses.
+// Retarget updates the targets of partially sent tables, and notes which routes lead to
+// clusters that the proxy refuses.
 func (f *State) Retarget(t Subscription, to compiled.At, find func(string) *xds.Resource) {
 	lacking := t.ClusterNacks().lacking(to.View)
 	for name, a := range f.tables {
@@ -488,7 +489,7 @@ func cut(text string) string {
 	return text[:end]
 }
 
-// AckTable takes note that the proxy acked what it was sent in place of a table.
+// AckTable records that the proxy acked the partial table that it was sent.
 func (f *State) AckTable(t Subscription, r *xds.Resource) {
 	a := f.tables[r.Name]
 	if a == nil || a.sent.Hash != r.Hash {
@@ -501,22 +502,23 @@ func (f *State) AckTable(t Subscription, r *xds.Resource) {
 	f.addTrial(t, a)
 }
 
-// IsAll reports whether the proxy nacked all of a set, as far as is known.
+// IsAll reports whether the proxy nacked the whole set, as far as is known.
 func (f *State) IsAll(t Subscription, s *xds.Set) bool {
 	return f.whole != nil && t.Alike(f.whole, s)
 }
 
-// ForgetAll takes note that something is sent after a whole set was nacked.
+// ForgetAll records that something is sent after a whole set was nacked.
 func (f *State) ForgetAll() { f.whole = nil }
 
-// HasPartial reports whether a table is sent without parts, and the proxy has it so.
+// HasPartial reports whether a table is sent without some parts, and the proxy acked it in
+// this form.
 func (f *State) HasPartial(name string) bool {
 	a := f.tables[name]
 	return a != nil && a.isAcked()
 }
 
-// Searching reports whether it is not known yet which resources, or which parts of some
-// route table, are to blame.
+// Searching reports whether the search for the resources to blame, or for the parts of a
+// route table, is still going on.
 func (f *State) Searching() bool {
 	for _, c := range f.byName {
 		if !c.blame {

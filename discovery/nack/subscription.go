@@ -5,12 +5,12 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// Subscription is one type on a stream, as far as this package needs it: to ask about it,
-// and to decide what is sent next.
+// Subscription is one type on a stream, with the methods that this package needs: some
+// report its state, and others decide what to send next.
 type Subscription interface {
 	TypeURL() string
-	// Wild reports whether a response of the type, in the state of the world, has all
-	// resources, so that a missing one is removed.
+	// Wild reports whether a state-of-the-world response of the type lists all resources,
+	// so that the proxy removes a missing one.
 	Wild() bool
 	// Wants reports whether the proxy subscribes to a name.
 	Wants(name string) bool
@@ -19,13 +19,13 @@ type Subscription interface {
 	// Acked returns what the proxy acked last.
 	Acked() compiled.At
 	// Acknowledged returns the last resource of a name that the proxy acked, or nil for
-	// none. It does not know what the proxy nacks of the name.
+	// none. It ignores nacks.
 	Acknowledged(name string) *xds.Resource
-	// ClusterNacks is what the proxy nacks of the clusters that route tables lead to; nil
-	// for another type.
+	// ClusterNacks returns the nacks of the clusters that route tables lead to, or nil if
+	// the type is not that of route tables.
 	ClusterNacks() *State
-	// CameWithSomething reports whether the proxy had something of the type before its
-	// stream.
+	// CameWithSomething reports whether the proxy had resources of the type before its
+	// stream began.
 	CameWithSomething() bool
 
 	// AddPending adds the resource of a name to the next response.

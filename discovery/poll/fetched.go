@@ -8,9 +8,9 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 )
 
-// Fetched has the last answers to a proxy of v1, by type. Its polls for endpoints name no
-// proxy. Endpoints that changed count as fetched when the proxy has polled the other types
-// since then, which it does at the same pace.
+// Fetched has the last answers to a v1 proxy, by type. Polls for endpoints name no proxy.
+// Changed endpoints count as fetched when the proxy has polled the other types since the
+// change, because it polls all types at the same pace.
 type Fetched struct {
 	mu      sync.Mutex
 	answers map[string]*compiled.Polled
@@ -34,7 +34,7 @@ func (f *Fetched) Note(name string, v *compiled.Polled) {
 	f.answers[name] = v
 }
 
-// Each visits how the proxy stands with each type.
+// Each calls visit with the proxy's sync state for each type.
 func (f *Fetched) Each(target *compiled.Polled, visit func(name string, s feedback.TypeStatus)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,8 +47,8 @@ func (f *Fetched) Each(target *compiled.Polled, visit func(name string, s feedba
 	}
 }
 
-// Oldest is the one of the answers that came first, nil for none, and whether all are
-// the one that they should be.
+// Oldest returns the oldest of the last answers, nil for none, and reports whether all of
+// them are the newest.
 func (f *Fetched) Oldest(target *compiled.Polled) (oldest *compiled.Polled, newest bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// EachType visits how the proxy stands with each type, which may be several times, and
-// returns the last one of what it should have all of which it has shown to have; nil for
-// none. secrets are those of next.
+// EachType calls visit with the proxy's sync state for each type. It may call visit several
+// times for a type. It returns the newest configuration that the proxy's polls have fully
+// confirmed, or nil for none. secrets are those of next.
 func (t *Transition) EachType(next *compiled.Polled, secrets *xds.Set, visit func(name string, s feedback.TypeStatus)) *compiled.Polled {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,8 +59,8 @@ func (t *Transition) HasPolled() bool {
 }
 
 // EachRefusal visits the answers that the proxy refuses. A poll does not say which object
-// is to blame. So it visits the objects that the answer comes from and the configuration
-// that the proxy has does not.
+// is to blame. So EachRefusal visits the objects of the answer that are not in the
+// configuration of the proxy.
 func (t *Transition) EachRefusal(node string, visit func(diag.Ref, feedback.Refusal)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,19 +157,19 @@ func (t *Transition) noteVersion(version, sent string) {
 // HasVersion reports whether a poll carried a version.
 func (t *Transition) HasVersion() bool { return t.hasVersion.Load() }
 
-// CameBack reports whether a poll carried the version that the poll before it was answered
-// with.
+// CameBack reports whether a poll carried the version of the answer before it.
 func (t *Transition) CameBack() bool { return t.cameBack.Load() }
 
 // Pace returns the time between the last two polls for clusters, 0 before the second one.
 func (t *Transition) Pace() time.Duration { return time.Duration(t.pace.Load()) }
 
-// Acked returns the last one of what the proxy should have all of which it has shown to
-// have, nil for none.
+// Acked returns the newest configuration that the proxy's polls have fully confirmed, or
+// nil for none.
 func (t *Transition) Acked() *compiled.Polled { return t.at.Load() }
 
-// NoteEndpoints takes in a poll for some sets of endpoints, with the version that it carries
-// and that of what there is now. find returns the present resource of a name, nil for none.
+// NoteEndpoints records a poll for some endpoint sets. version is the one in the poll, and
+// answer that of the present endpoints. find returns the present resource of a name, or nil
+// for none.
 func (t *Transition) NoteEndpoints(of *xds.Set, names []string, version, answer string, find func(string) *xds.Resource) {
 	t.noteShown(&t.endpoints, of, names, version, answer, find)
 }

@@ -95,7 +95,8 @@ func (t *Transition) noteRefusing() {
 	t.refuses = refuses
 }
 
-// Refusals returns, in words, which version the proxy keeps instead of that of its answers.
+// Refusals returns sentences that name the version which the proxy keeps instead of the
+// answered one.
 func (t *Transition) Refusals() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

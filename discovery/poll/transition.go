@@ -19,8 +19,8 @@ import (
 // get a route before its cluster, or lose a cluster while a route still leads there:
 // 503 both times.
 //
-// Each poll carries the version that the proxy has accepted. Only that says what it
-// routes by: an answer may have been lost or refused.
+// Each poll carries the version that the proxy has accepted. Only this version shows its
+// routes: an answer may have been lost or refused.
 //
 // A proxy that never polled clusters waits for nothing. If it stops polling them, its
 // wait ends: openBy bounds the first step by the pace of the proxy's own polls. The
@@ -105,7 +105,8 @@ type Request struct {
 	// view with only clusters that it may have, or nil. It leaves out views that are older
 	// than one that the proxy is at.
 	Past func(is func(*compiled.View) bool) (views []*compiled.View, recent *compiled.View)
-	// IsCaughtUp reports whether this server has everything that was stored before a time.
+	// IsCaughtUp reports whether this server has all changes that were stored before a
+	// time.
 	IsCaughtUp func(time.Time) bool
 }
 
@@ -421,8 +422,8 @@ func (t *Transition) waitsAtMost(target *compiled.View) time.Duration {
 	return max(t.openBy(target), lostFor)
 }
 
-// ForgetPast lets go of the views of the past, as if none had been found when the proxy
-// came, unless a poll is being answered.
+// ForgetPast releases the past views, as if none had been found when the proxy came. It
+// does nothing while a poll is being answered.
 func (t *Transition) ForgetPast() {
 	if !t.mu.TryLock() {
 		return
@@ -441,8 +442,8 @@ func (t *Transition) ForgetPast() {
 }
 
 // ForgetReplaced forgets the views of a proxy that has not polled since a revision, if its
-// view was replaced by then. Such a proxy is treated as one that another server has
-// answered: it is not known what it runs.
+// view was replaced by then. The server then treats the proxy like one that another server
+// has answered: it does not know what the proxy runs.
 func (t *Transition) ForgetReplaced(by int64) {
 	if !t.mu.TryLock() {
 		return // It polls.

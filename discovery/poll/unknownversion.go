@@ -65,7 +65,7 @@ func (t *Transition) waitsFor(s unknownVersion, p Request, now time.Time) bool {
 	return !s.old && now.Sub(s.since) < unknownFor && !p.IsCaughtUp(s.since)
 }
 
-// IsAhead reports whether the proxy may have something newer than everything known here.
+// IsAhead reports whether the proxy may have newer configuration than this replica.
 func (t *Transition) IsAhead(p Request) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,8 +81,8 @@ func (t *Transition) isAheadLocked(p Request, now time.Time) bool {
 	return false
 }
 
-// ErrBehind means that a proxy asks for something that is not known here and that another
-// replica may have sent it.
+// ErrBehind means that a proxy asks for a name that this replica does not know, and that
+// another replica may have sent.
 var ErrBehind = errors.New("another replica may have sent the proxy what is not known here yet")
 
 // lacksTable reports whether a route table that a proxy asks for may still arrive here, or

@@ -1,8 +1,8 @@
-// Package stream decides what a proxy on a stream is sent, and in which order. Receive
-// accepts a request; Next returns the next response. The response follows from what the
-// proxy should have (Proxy.View) and from what it was sent, acked and nacked; there is no
-// queue. A Stream also reports the state of its proxy (SyncState). The package knows no
-// other proxies, no gRPC and no snapshots.
+// Package stream decides what to send to a proxy on a stream, and in which order. Receive
+// accepts a request; Next returns the next response. Next computes the response from the
+// configuration that the proxy should have (Proxy.View), and from what it was sent, acked
+// and nacked. There is no queue. A Stream also reports the state of its proxy (SyncState).
+// The package knows no other proxies, no gRPC and no snapshots.
 //
 // Read in this order: stream.go, subscription.go (one type), order.go (make before break),
 // pending.go; names.go, newlysubscribed.go and initialversions.go, which are parts of a

@@ -1,7 +1,6 @@
 package stream
 
-// These estimate, in bytes, the memory of parts of a stream that other streams do not
-// share.
+// Estimated sizes, in bytes, of the parts of a stream that other streams do not share.
 const (
 	nameCost = 48 // of a name in a map, without the name
 	// madeCost is the memory of a resource that is made for a name that does not exist,
@@ -11,8 +10,8 @@ const (
 	maxMade = 1 << 12
 )
 
-// Held estimates how many bytes the server holds for this stream alone: for names that the
-// proxy asks for and that do not exist, and for the responses that they need.
+// Held estimates the memory, in bytes, that only this stream uses: for requested names that
+// do not exist, and for the responses to them.
 func (st *Stream) Held() int64 {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// These bound clients of gRPC. A process has a stream for each of its channels, all with
-// one node, and each stream has the names that its channel needs.
+// Limits for gRPC clients. A process has one stream for each of its channels, all with the
+// same node. Each stream subscribes to the names that its channel needs.
 const (
 	MaxStreamsOfClient = 128
 	maxClientNameBytes = maxNameBytes * MaxStreamsOfProxy / MaxStreamsOfClient
@@ -63,6 +63,6 @@ func (t *subscription) beside(s *xds.Set) *xds.Set {
 	return xds.NewSet(s.TypeURL, append(kept, s.Sorted...))
 }
 
-// MaxStreamsOfProxy bounds the streams of one proxy. It uses one; older ones may be broken
-// without anybody having noticed.
+// MaxStreamsOfProxy bounds the streams of one proxy. A proxy uses one; older ones may be
+// broken without a sign of it.
 const MaxStreamsOfProxy = 8

@@ -244,8 +244,9 @@ func (st *Stream) conclude(target *compiled.Streamed) {
 	}
 }
 
-// EachRefusal visits what the proxy nacks, and the secrets that it is not sent, with the
-// objects behind them. The zero Ref stands for an unknown object.
+// EachRefusal visits the resources that the proxy nacks, and the secrets that the server
+// withholds from it, with the objects behind them. The zero Ref stands for an unknown
+// object.
 func (st *Stream) EachRefusal(visit func(diag.Ref, feedback.Refusal)) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 )
 
 // Stream sends one proxy its configuration, and each change at once. Receive accepts a
-// request, and Next returns the next response. That response follows from what the proxy
-// should have, and from what it was sent and acked (order.go); there is no queue. Receive
-// and Next may be called from two goroutines.
+// request, and Next returns the next response. Next computes the response from the
+// configuration that the proxy should have, and from what it was sent and acked (order.go).
+// There is no queue. One goroutine may call Receive while another calls Next.
 type Stream struct {
 	shared    *Shared
 	proxy     Proxy
@@ -51,13 +51,13 @@ type Stream struct {
 	patience  *time.Timer      // wakes Next at that time
 }
 
-// Variant is a variant of the protocol, which says what a response has.
+// Variant is a variant of the protocol. It decides which resources a response has.
 type Variant bool
 
 const (
 	// StateOfTheWorld responses have all clusters or all listeners.
 	StateOfTheWorld Variant = false
-	// Delta responses have only what differs.
+	// Delta responses have only the differences.
 	Delta Variant = true
 )
 
@@ -87,8 +87,8 @@ var (
 	ErrTooMany = errors.New("too many resource names")
 )
 
-// These bound the names of a type that a stream subscribes to. Names that all streams of
-// its kind share do not count.
+// Limits for the names of a type that a stream subscribes to. Names that all streams of its
+// kind share do not count.
 const (
 	maxStreamNames = 1 << 17
 	maxNameBytes   = 8 << 20
@@ -116,11 +116,11 @@ type Proxy interface {
 	// PastViews returns views that a proxy that connects may be at, if they have clusters
 	// that next lacks, oldest first. is reports whether the proxy is known to be at a view.
 	PastViews(next *compiled.View, is func(*compiled.View) bool) []*compiled.View
-	// RevisionInEffect returns the revision that a proxy runs if it has its whole view,
-	// which is so from first on. published is the published one.
+	// RevisionInEffect returns the revision that a proxy runs if it has had its whole view
+	// since the revision first. published is the published revision.
 	RevisionInEffect(first, published int64) int64
-	// RevisionBefore returns the revision that a proxy runs if it is at a view that was
-	// replaced at until, 0 for not yet, and should be at next.
+	// RevisionBefore returns the revision that a proxy runs if it is at an older view and
+	// should be at next. The older view was replaced at until; 0 means not yet.
 	RevisionBefore(at *compiled.View, until, next int64) int64
 	// Closed is called after a stream has ended.
 	Closed(*Stream)
@@ -147,8 +147,8 @@ func New(shared *Shared, proxy Proxy, variant Variant) *Stream {
 	return st
 }
 
-// NewProxyless is New for a client of gRPC without a proxy, which asks for everything by
-// name, in the state of the world.
+// NewProxyless is New for a gRPC client without a proxy. Such a client uses the
+// state-of-the-world variant and asks for everything by name.
 func NewProxyless(shared *Shared, proxy Proxy) *Stream {
 	st := New(shared, proxy, StateOfTheWorld)
 	st.proxyless, st.routes.clusters = true, nil
@@ -169,7 +169,7 @@ func (st *Stream) Since() time.Time { return st.since }
 // have.
 func (st *Stream) HasSettled() bool { return st.settled.Load() }
 
-// Awaited returns the changes that the proxy has yet to accept.
+// Awaited returns the changes that the proxy has not accepted yet.
 func (st *Stream) Awaited() *feedback.Awaited { return &st.awaited }
 
 // HasNacks reports whether the proxy refuses something, when that was last recorded.
@@ -179,9 +179,9 @@ func (st *Stream) HasNacks() bool { return st.refuses.Load() }
 // for which an Envoy may withhold its answer.
 const unansweredFor = 2 * history.WarmingBound
 
-// EndUnanswered ends the stream if the proxy has left a response unanswered for long, and the
-// view of the response was replaced at a revision or before. The response keeps that view in
-// memory. A proxy that runs connects again.
+// EndUnanswered ends the stream if the proxy has left a response unanswered for long, and
+// the view of the response was replaced at a revision or before. The response keeps that
+// view in memory. A proxy that still runs connects again.
 func (st *Stream) EndUnanswered(by int64) {
 	if !st.mu.TryLock() {
 		return // It is being served.
@@ -215,7 +215,8 @@ func (st *Stream) PushOut() {
 	st.Awake()
 }
 
-// Lose is Close for a stream that the proxy did not end itself: it may run, and is awaited.
+// Lose is Close for a stream that the proxy did not end itself. The proxy may still run,
+// and the server waits for its return.
 func (st *Stream) Lose() {
 	st.lost.Store(true)
 	st.Close()

@@ -80,8 +80,8 @@ func (o *pending) nothing() bool {
 
 const wildcard = "*"
 
-// Wild reports whether a request without names means everything of the type, so that a
-// response also says what was removed.
+// Wild reports whether a request without names means all resources of the type, so that a
+// response also reports removed ones.
 func (t *subscription) Wild() bool {
 	return t.typeURL == xds.ClusterType || t.typeURL == xds.ListenerType
 }
@@ -253,8 +253,8 @@ func (t *subscription) maybeAt(visit func(*compiled.View)) {
 	t.nacks.MaybeAt(visit)
 }
 
-// Acknowledged returns the last resource of a name that the proxy acked, or nil for none. It
-// does not know what the proxy nacks of the name.
+// Acknowledged returns the last resource of a name that the proxy acked, or nil for none.
+// It ignores nacks.
 func (t *subscription) Acknowledged(name string) *xds.Resource {
 	if t.newly.has(name) {
 		return nil
@@ -270,10 +270,11 @@ func (t *subscription) TypeURL() string { return t.typeURL }
 // Acked returns what the proxy acked last.
 func (t *subscription) Acked() compiled.At { return t.acked }
 
-// ClusterNacks is what the proxy nacks of the clusters that route tables lead to.
+// ClusterNacks returns the nacks of the clusters that route tables lead to.
 func (t *subscription) ClusterNacks() *nack.State { return t.clusters }
 
-// CameWithSomething reports whether the proxy had something of the type before its stream.
+// CameWithSomething reports whether the proxy had resources of the type before its stream
+// began.
 func (t *subscription) CameWithSomething() bool { return t.initial.before }
 
 // AddPending adds the resource of a name to the next response.

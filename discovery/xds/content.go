@@ -27,8 +27,8 @@ func (c *Content) same(other *Content) bool {
 		slices.Equal(c.Resources, other.Resources) && slices.Equal(c.Removed, other.Removed)
 }
 
-// Contents finds equal contents, so that streams share one. It keeps none alive: a content
-// goes when no stream sends it any more. It is safe for concurrent use.
+// Contents finds equal contents, so that streams share one. It holds only weak references:
+// a content is freed when no stream sends it any more. It is safe for concurrent use.
 type Contents struct {
 	seed maphash.Seed
 

@@ -19,7 +19,7 @@ type Digest [sha256.Size]byte
 
 func sum(content []byte) Digest { return sha256.Sum256(content) }
 
-// Version returns the digest as proxies are shown it.
+// Version returns the digest as the version string for proxies.
 func (d Digest) Version() string { return hex.EncodeToString(d[:16]) }
 
 // Fragment is an encoded message: a resource, or a part of one. It is immutable.

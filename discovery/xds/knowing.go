@@ -8,7 +8,7 @@ type knowing struct {
 	known []string
 }
 
-// Table returns the table by which calls are routed.
+// Table returns the route table for outbound calls.
 func (r *Resource) Table() *Resource {
 	if r.knowing != nil {
 		return r.knowing.table
@@ -19,7 +19,7 @@ func (r *Resource) Table() *Resource {
 // LeadsTo returns the clusters to which a table sends calls.
 func (r *Resource) LeadsTo() []string { return v3.ProxylessLeadsTo(r.Shell.Message()) }
 
-// Knows returns the clusters that a client has if it has the table.
+// Knows returns the clusters that a client with this table has.
 func (r *Resource) Knows() []string {
 	all := r.Table().LeadsTo()
 	if r.knowing != nil {

@@ -2,8 +2,8 @@ package xds
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// The numbers of fields of a DiscoveryResponse and a DeltaDiscoveryResponse, which are the
-// same, of a Resource and of an Any.
+// Field numbers in protobuf. DiscoveryResponse and DeltaDiscoveryResponse have the same
+// ones; the others are those of Resource and Any.
 const (
 	fieldVersion   = 1
 	fieldResources = 2
@@ -21,8 +21,8 @@ const (
 
 // Encode returns the response as a DiscoveryResponse or, on a delta stream, as a
 // DeltaDiscoveryResponse. It returns two parts: own is for this stream alone, and all
-// streams share the other. Joined in either order they are the message. The caller must
-// not change them.
+// streams share the other. The two parts joined in either order are the message. The caller
+// must not change them.
 func (r *Response) Encode() (own []byte, shared *[]byte) {
 	own = make([]byte, 0, sizeText(fieldVersion, r.Version)+sizeText(fieldNonce, r.Nonce))
 	own = appendText(own, fieldVersion, r.Version)

@@ -8,15 +8,15 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// SecretSummary is the form of a secret for people. Only proxies whose configuration refers
-// to the secret are sent all of it.
+// SecretSummary is the form of a secret for people. The whole secret goes only to proxies
+// whose configuration refers to it.
 type SecretSummary struct {
 	Name string `json:"name"`
 	// Certificate is the presented certificate with its chain; CACertificates are
 	// authorities. A secret has one of the two.
 	Certificate    []credential.Summary `json:"certificate,omitempty"`
 	CACertificates []credential.Summary `json:"caCertificates,omitempty"`
-	// PrivateKey is a mark of the key.
+	// PrivateKey is a mark in place of the key.
 	PrivateKey string     `json:"privateKey,omitempty"`
 	Origins    []diag.Ref `json:"origins,omitempty"`
 }

@@ -95,8 +95,8 @@ func (s *Set) Answer(names []string) Answer {
 	}}
 }
 
-// EncodeJSON makes the JSON of all resources, as far as that was not asked for before. It returns
-// early if ctx ends.
+// EncodeJSON makes the JSON of all resources that do not have it yet. It returns early if
+// ctx ends.
 func (s *Set) EncodeJSON(ctx context.Context) {
 	for _, r := range s.Sorted {
 		if ctx.Err() != nil {

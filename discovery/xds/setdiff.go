@@ -5,8 +5,8 @@ import (
 	"weak"
 )
 
-// Diff is the difference between two sets. All proxies that go from one to the other share
-// it.
+// Diff is the difference between two sets. All proxies that move from one to the other
+// share it.
 type Diff struct {
 	from    weak.Pointer[Set]
 	Changed []*Resource // new ones among them

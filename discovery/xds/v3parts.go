@@ -20,10 +20,10 @@ import (
 )
 
 // V3Parts has the parts of configurations in v3 form, each checked once and encoded once. A
-// part that would make Envoy refuse the whole answer is closed. The former good form of the
-// part does not stay: it may let through what must no longer pass, and another replica may
-// never have had it. A part that makes the server panic is closed too, so that only the
-// part is lost and not the view.
+// part that would make Envoy refuse the whole answer is closed. V3Parts does not keep the
+// earlier form of the part: that form may allow requests that must no longer pass, and
+// another replica may never have had it. A part that makes the server panic is closed too,
+// so that the rest of the view is not lost.
 type V3Parts struct {
 	Contain  Contain
 	clusters cached.Attached[ir.Cluster, v3.Source, *Resource]
