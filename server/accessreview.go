@@ -27,7 +27,7 @@ import (
 )
 
 // Reviews report what identities may do. Without roles they report what the server can do,
-// and whoever is known may do all of it.
+// because every known identity may then do all of it.
 const (
 	reviewsGroup       = "authorization.k8s.io"
 	reviewsVersion     = reviewsGroup + "/v1"

@@ -24,8 +24,8 @@ type Check struct {
 	Run  func(context.Context) error
 }
 
-// Degraded is an error of a Check that people should know about, although all
-// requests are still served.
+// Degraded is an error of a Check that people should know about, although the server still
+// answers all requests.
 type Degraded string
 
 func (d Degraded) Error() string { return string(d) }

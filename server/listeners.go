@@ -18,15 +18,15 @@ import (
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
-// Listeners are where a Server answers. Only API is required.
+// Listeners are the listeners of a Server. Only API is required.
 type Listeners struct {
 	// API is for people and their programs, and for the polls of Envoys if there is no
 	// Discovery.
 	API net.Listener
 	// Discovery is for the polls of Envoys, and nothing else.
 	Discovery net.Listener
-	// Private are for Envoys that may have private keys. Only processes that may have them
-	// can connect. They accept nothing but polls.
+	// Private are for Envoys that may have private keys. Only processes that may have the
+	// keys can connect. These listeners accept only polls.
 	Private []net.Listener
 }
 
@@ -45,8 +45,8 @@ func (s *Server) Serve(ctx context.Context, api net.Listener, private ...net.Lis
 }
 
 // ServeOn answers until ctx ends. Then it accepts no new connections, ends watches with a
-// last bookmark and gives other requests ShutdownTimeout to finish. It closes the listeners
-// and returns nil after an orderly end. A Server can serve once.
+// last bookmark, and gives other requests ShutdownTimeout to finish. It closes the
+// listeners, and returns nil after an orderly end. A Server can serve once.
 //
 // A listener may use TLS. It must not offer HTTP/2, because the limits of connections are
 // those of HTTP/1.1, in which a connection has one request at a time.

@@ -36,23 +36,23 @@ type Options struct {
 	// Discovery answers proxies. If it is nil, the server is only a config store and
 	// has no discovery paths.
 	Discovery *discovery.Publisher
-	// Authn proves who sends requests to the API; nil takes everybody for a person on this
-	// machine, who may do everything.
+	// Authn verifies who sends requests to the API. Nil treats every sender as a person on
+	// this machine, who may do everything.
 	Authn *authn.Authenticator
-	// Roles decides what they may do; nil means that whoever is known may do everything
-	// (authz.Open). Hosts knows who declares the hosts of rules, and Domain is the suffix of
-	// full service names; both are for Roles.
+	// Roles decides what senders may do. Nil means that every known sender may do
+	// everything (authz.Open). Hosts finds the namespaces that declare the hosts of rules,
+	// and Domain is the suffix of full service names. Both are for Roles.
 	Roles  *authz.Roles
 	Hosts  *gate.Hosts
 	Domain string
 	// AccessKnown reports whether Authn, Roles, Hosts and Proxies have read what is stored.
-	// Until then requests that they decide are answered with 503. nil means that they have.
+	// Until then requests that they decide are answered with 503. Nil means that they have.
 	AccessKnown func() bool
-	// Proxies proves the proxies that poll; nil trusts what nodes say.
+	// Proxies verifies the proxies that poll. Nil trusts the statements of nodes.
 	Proxies *proxyauth.Prover
-	// Audit writes down what requests do; nil writes nothing down.
+	// Audit records what requests do. Nil records nothing.
 	Audit *audit.Log
-	// Tokens issues tokens of ServiceAccounts; nil means that it issues none.
+	// Tokens issues tokens of ServiceAccounts. Nil means that the server issues none.
 	Tokens *authn.AccountTokens
 	// Peers are the other replicas; nil if there are none.
 	Peers replica.Peers
@@ -75,14 +75,13 @@ type Options struct {
 	// Sockets are the addresses for proxies on this machine. Anybody may ask for them.
 	Sockets rest.Sockets
 
-	// ProxyReturn is how long after the start the server expects proxies that were
-	// connected before to reconnect; 0 means that it does not wait. During that time,
-	// an object that no proxy has is Unknown instead of programmed, in a mesh that is
-	// older than the start.
+	// ProxyReturn is how long after the start the server expects earlier proxies to
+	// reconnect. 0 means that it does not wait. During that time, an object that no proxy
+	// has is Unknown instead of programmed, unless the whole mesh is newer than the start.
 	ProxyReturn time.Duration
 
-	// HostNames are the names that requests may use, besides localhost and loopback
-	// addresses on a loopback listener, and besides what Envoys send. If there are
+	// HostNames are the names that requests may use, in addition to localhost and loopback
+	// addresses on a loopback listener, and to the names that Envoys send. If there are
 	// any, discovery refuses other names on other listeners too.
 	HostNames []string
 
@@ -99,20 +98,19 @@ type Options struct {
 	// HeartbeatInterval is the time between two comments of a watch by server-sent
 	// events (15 s).
 	HeartbeatInterval time.Duration
-	// MaxWatches bounds the watches at one time (three quarters of MaxConnections, at
-	// most 16384). One more replaces a watch of the client that has the most, or is
-	// answered with 429.
+	// MaxWatches bounds the watches at one time (three quarters of MaxConnections, at most
+	// 16384). One more replaces a watch of the client with the most watches, or gets 429.
 	MaxWatches int
-	// MaxConnections bounds the connections at one time (three quarters of the files
-	// that the process may open, at most 32768). One more replaces the connection that
-	// the server has waited for longest, be it for a request or for the rest of one.
-	// If all are being answered, the new one is closed.
+	// MaxConnections bounds the connections at one time (three quarters of the files that
+	// the process may open, at most 32768). One more replaces the connection on which the
+	// server has waited longest for a request, or for the rest of one. If the server is
+	// answering on all of them, it closes the new one.
 	MaxConnections int
 	// Users bound what each user may do; the zero value means no limits.
 	Users UserLimits
-	// WriteMemory bounds, in bytes, the memory for decoding all small writes together,
-	// and separately that for large ones (128 MiB, which is also the least). Writes
-	// that find no room wait in line.
+	// WriteMemory bounds, in bytes, the memory for decoding all small writes together, and
+	// separately that for large ones (128 MiB, which is also the least). Writes for which
+	// there is no memory wait in line.
 	WriteMemory int64
 	// ShutdownTimeout is how long running requests may take to finish at shutdown (10
 	// s).

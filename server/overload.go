@@ -17,7 +17,7 @@ import (
 )
 
 // The classes of requests. Each has seats of its own, so that none starves another. Health
-// checks, other replicas, and members of system:masters with a proof wait for none.
+// checks, other replicas, and proven members of system:masters never wait for a seat.
 const (
 	classPeople     = "people"
 	classAutomation = "automation" // ServiceAccounts
@@ -39,8 +39,8 @@ const (
 	seatPatience    = 15 * time.Second
 )
 
-// UserLimits bound what each user may do, and each address that proves no user. 0 means no
-// limit.
+// UserLimits bound the requests of each user, and of each address that proves no user. 0
+// means no limit.
 type UserLimits struct {
 	Writes  int // in a second
 	Bytes   int // in a second, sent and received, without watches that run

@@ -34,7 +34,7 @@ type action[Spec any] struct {
 	actionHead `json:",inline"`
 	// Spec is not in the answer, because it may have private keys.
 	Spec *Spec `json:"spec,omitempty"`
-	// Status is ignored in a request.
+	// Status of a request is ignored.
 	Status *actionStatus `json:"status,omitempty"`
 }
 
@@ -62,7 +62,7 @@ type actionStatus struct {
 	// was.
 	Revision string            `json:"revision,omitempty"`
 	Results  []operationResult `json:"results"`
-	// Undone are the objects that a step of a rollback leaves as they are.
+	// Undone are the objects that a step of a rollback leaves unchanged.
 	Undone []undone `json:"undone,omitempty"`
 	// Continue names the next step of a rollback, if there is one, and Remaining is the
 	// number of objects that are left, as far as they were counted.

@@ -20,7 +20,8 @@ type Options struct {
 	Reads          store.Reader
 	Objects        *objects.API
 	Bodies         *intake.Decoder
-	// Guard decides what the caller may do: an action needs the rights of all that it does.
+	// Guard decides what the caller may do. An action needs the rights for each of its
+	// operations.
 	Guard authz.Guard
 }
 

@@ -1,8 +1,8 @@
-// Package actions answers Transactions and Rollbacks: objects that a client creates to have
-// several operations done.
+// Package actions answers Transactions and Rollbacks: objects that a client creates to do
+// several operations.
 //
-// Comes in: a body with operations, or with a revision to return to. Goes out: transactions
-// of the store, and a status that says what was done.
+// It reads a body with operations, or with a revision to return to. It calls the store with
+// transactions, and answers with a status that says what was done.
 //
 //	actions.go         the endpoints
 //	action.go          actions as API objects

@@ -47,8 +47,8 @@ func undoneBecause(key schema.Key, err error) undone {
 type stepToken struct {
 	Version int   `json:"v"`
 	Since   int64 `json:"since"`
-	// Began is the newest revision at the beginning of the rollback. Objects that
-	// others have changed since then are left as they are.
+	// Began is the newest revision at the beginning of the rollback. Objects that others
+	// have changed since then stay unchanged.
 	Began int64 `json:"began"`
 	// Pass counts the passes of the rollback from 1. Objects are counted in pass 0.
 	Pass int `json:"pass"`

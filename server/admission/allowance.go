@@ -10,9 +10,10 @@ import (
 // mostSenders bounds the senders whose use is remembered. One more makes all be forgotten.
 const mostSenders = 1 << 14
 
-// Allowance is what each sender may use in a second, such as writes or bytes. Two seconds'
-// worth may be saved up. Use is counted when it is known, so a sender may owe. A nil
-// Allowance has no limit. It is safe for concurrent use.
+// Allowance is what each sender may use in a second, such as writes or bytes. A sender may
+// save up two seconds' worth. Use is counted only when it is known, so a sender may exceed
+// the allowance and must then wait. A nil Allowance has no limit. It is safe for concurrent
+// use.
 type Allowance struct {
 	perSecond int
 
@@ -20,8 +21,8 @@ type Allowance struct {
 	used map[string]*rate.Limiter
 }
 
-// NewAllowance returns an allowance of perSecond for each sender, and nil, which has no
-// limit, for 0.
+// NewAllowance returns an allowance of perSecond for each sender. For 0 it returns nil,
+// which has no limit.
 func NewAllowance(perSecond int) *Allowance {
 	if perSecond <= 0 {
 		return nil
@@ -29,7 +30,8 @@ func NewAllowance(perSecond int) *Allowance {
 	return &Allowance{perSecond: perSecond, used: map[string]*rate.Limiter{}}
 }
 
-// Wait returns how long a sender must not use anything, 0 if it may now.
+// Wait returns how long a sender must wait before the next use; 0 means that it may go on
+// now.
 func (a *Allowance) Wait(sender string) time.Duration {
 	if a == nil {
 		return 0
@@ -44,7 +46,7 @@ func (a *Allowance) Wait(sender string) time.Duration {
 	return max(0, time.Duration(lacks/float64(a.perSecond)*float64(time.Second)))
 }
 
-// Use counts what a sender has used.
+// Use adds to the use of a sender.
 func (a *Allowance) Use(sender string, n int) {
 	if a == nil || n <= 0 {
 		return

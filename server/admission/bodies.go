@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// ErrCut reports that a body had to make room for others.
+// ErrCut reports that a body was cut to free memory for others.
 var ErrCut = errors.New("the body arrives too slowly")
 
 // Bodies is memory, in bytes, for the bodies of requests. A body takes memory as it
-// arrives, so a client that announces much and sends little takes little. If there is
-// no room, the body that has held the most for the longest, and has not arrived yet,
-// is cut. Bodies is safe for concurrent use.
+// arrives, so a client that announces much and sends little takes little. If no memory is
+// free, Bodies cuts one of the incomplete bodies: the one that has held the most memory for
+// the longest time. Bodies is safe for concurrent use.
 type Bodies struct {
 	mu       sync.Mutex
 	free     int64
@@ -75,7 +75,7 @@ func (y *Body) Cut() bool {
 	}
 }
 
-// Arrived records that the body is complete. It is not cut any more. Arrived returns
+// Arrived records that the body is complete. From then on it cannot be cut. Arrived returns
 // false if it was cut before.
 func (y *Body) Arrived() bool {
 	y.bodies.mu.Lock()

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// ErrQueueFull reports that a sender has the most requests that may wait, or the most of
-// all senders while no more may wait.
+// ErrQueueFull reports that too many requests wait: a sender has reached its own limit, or
+// all senders together have reached theirs and this one has the most.
 var ErrQueueFull = errors.New("too many requests are waiting")
 
-// ErrImpatient reports that a request has waited for its seat as long as it may.
+// ErrImpatient reports that a request has waited for its seat for the maximum time.
 var ErrImpatient = errors.New("the request has waited too long")
 
 // ClassOptions are the bounds of a Class. All must be above 0.
@@ -25,11 +25,11 @@ type ClassOptions struct {
 	Patience  time.Duration // that a request waits at most
 }
 
-// Class admits the requests of one class. Requests for which there is no seat wait in a
-// queue for each sender, and senders take turns: a sender with one request waits for as
-// many others as there are senders, however many requests the others have. A sender that
-// was alone for aloneAfter may have all seats. If too many wait, the newest request of the
-// sender with the longest queue is refused. Class is safe for concurrent use.
+// Class admits the requests of one class. If no seat is free, a request waits in the queue
+// of its sender, and senders take turns. So a sender with one request waits for at most one
+// request of each other sender, however many they have. A sender that was alone for
+// aloneAfter may have all seats. If too many requests wait, Class refuses the newest
+// request of the sender with the longest queue. Class is safe for concurrent use.
 type Class struct {
 	opts ClassOptions
 

@@ -18,8 +18,8 @@ const (
 	ownFiles = 128
 )
 
-// DefaultConnections returns the default bound of connections for each of the
-// process's listeners. It leaves a quarter of the files that may be open to others.
+// DefaultConnections returns the default bound of connections for each of the process's
+// listeners. It leaves a quarter of the permitted open files for other uses.
 func DefaultConnections(listeners int) int {
 	var files syscall.Rlimit // Go has raised it to the maximum.
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
@@ -29,10 +29,10 @@ func DefaultConnections(listeners int) int {
 	return int(max(1, min(most/int64(listeners), mostConnections)))
 }
 
-// Connections counts the connections of an http.Server. At the bound it closes
-// connections that the server waits for, be it for a request or for the rest of
-// one, so a client that sends a byte now and then does not keep a place that others
-// need. Make it with NewConnections. It is safe for concurrent use.
+// Connections counts the connections of an http.Server. At the bound it closes connections
+// on which the server waits for a request, or for the rest of one. So a client that sends a
+// byte now and then does not keep a place that others need. Make it with NewConnections. It
+// is safe for concurrent use.
 type Connections struct {
 	most int
 

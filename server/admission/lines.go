@@ -16,8 +16,8 @@ type Lines struct {
 // little bytes use the small line.
 func NewLines(little, room int64) *Lines { return &Lines{NewRoom(room), NewRoom(room), little} }
 
-// Enter waits until a line has room for bytes bytes. A request that needs more than
-// a line has gets all of it. The caller must call release once. The error is ctx's.
+// Enter waits until a line has room for bytes bytes. A request that needs more than the
+// whole line gets all of it. The caller must call release once. The error is ctx's.
 func (l *Lines) Enter(ctx context.Context, bytes int64) (release func(), err error) {
 	line := l.large
 	if bytes <= l.little {

@@ -31,14 +31,13 @@ const (
 // mostDebt.
 const Patience = 20 * time.Second
 
-// ErrCrowded reports that the most callers are already waiting.
+// ErrCrowded reports that the maximum number of callers is already waiting.
 var ErrCrowded = errors.New("too much long work is waiting")
 
-// Long admits work that keeps a processor busy for long, such as decoding a large
-// request, so that small requests beside it are answered as fast as without it. It
-// always leaves one processor to them, and most of the time of all processors. It
-// counts time when work is done, so work of any length may begin. Time beyond
-// mostDebt is not made up for.
+// Long admits work that keeps a processor busy for long, such as decoding a large request.
+// Small requests are answered as fast as without that work: Long always leaves one
+// processor to them, and most of the time of all processors. It counts time when the work
+// is done, so work of any length may begin. It forgives time beyond mostDebt.
 type Long struct {
 	slots   *semaphore.Weighted
 	waiting *semaphore.Weighted
@@ -93,8 +92,8 @@ func (l *Long) enterNow(ctx context.Context) (leave func(), err error) {
 	return l.EnterOwing(ctx)
 }
 
-// EnterOwing is Enter for work that must not wait until excess time is made up for, such
-// as publishing what was written. It waits only for a processor. The error is ctx's.
+// EnterOwing is Enter for work that must not wait until excess time is made up for, such as
+// publishing written objects. It waits only for a processor. The error is ctx's.
 func (l *Long) EnterOwing(ctx context.Context) (leave func(), err error) {
 	if err := l.slots.Acquire(ctx, 1); err != nil {
 		return nil, err

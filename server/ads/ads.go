@@ -1,6 +1,6 @@
-// Package ads is the gRPC server of discovery: AggregatedDiscoveryService, as state
-// of the world and as delta. Package discovery decides what is sent and in what
-// order (discovery.Stream); this package reads and writes the protocol.
+// Package ads is the gRPC server of discovery: AggregatedDiscoveryService, as state of the
+// world and as delta. Package discovery decides what to send and in what order
+// (discovery.Stream). This package reads and writes the protocol.
 //
 //	Envoy ─▶ frames.go ─▶ intake.go ─▶ request.go ─▶ discovery.Stream.Receive
 //	Envoy ◀─ codec.go  ◀─ answers.go ◀────────────── discovery.Stream.Next
@@ -39,8 +39,8 @@ type Options struct {
 	Log *slog.Logger
 	// Registry collects the metrics; nil drops them.
 	Registry prometheus.Registerer
-	// Proxies proves the proxies of streams, except on private listeners; nil trusts what
-	// nodes say, as far as a client certificate does not say otherwise.
+	// Proxies verifies the proxies of streams, except on private listeners. Nil trusts the
+	// statements of nodes, unless a client certificate contradicts them.
 	Proxies *proxyauth.Prover
 	// Certificates returns an error unless the client certificate of an open connection counts
 	// now. nil means that it counts as long as its connection.
@@ -48,16 +48,16 @@ type Options struct {
 	// TLS secures connections and decides which clients are accepted; nil means plain
 	// text.
 	TLS *tls.Config
-	// MaxStreams bounds the streams of one connection (128). An Envoy has one, a
-	// process with gRPC one for each of its channels.
+	// MaxStreams bounds the streams of one connection (default 128). An Envoy uses one
+	// stream, and a gRPC process one for each of its channels.
 	MaxStreams uint32
-	// MaxConnections bounds the connections at one time (32768). One more replaces the
-	// connection that has been without a proxy for longest. If all have a proxy, the
-	// new one is closed.
+	// MaxConnections bounds the connections at one time (default 32768). One more replaces
+	// the connection that has been without a proxy for the longest time. If all have a
+	// proxy, the new one is closed.
 	MaxConnections int
-	// Memory bounds, in bytes, what all clients together make the server hold (128
-	// MiB): requests that are being received and subscriptions of streams. Above it,
-	// the connection that holds the most is ended. Unread responses may take as much
+	// Memory bounds, in bytes, the memory that all clients together use (default 128 MiB):
+	// requests that are being received, and subscriptions of streams. Above it, the server
+	// ends the connection that uses the most. Unread responses may take the same amount
 	// again.
 	Memory int64
 }
@@ -126,10 +126,10 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Serve answers on a listener and on private ones until ctx ends; then it ends the
-// streams, whose proxies connect to another replica. It closes the listeners. Only
-// processes that may have private keys can connect to a private listener, which
-// uses plain text. A Server serves once.
+// Serve answers on a listener and on private ones until ctx ends. Then it ends the streams,
+// so that their proxies connect to another replica, and closes the listeners. A private
+// listener uses plain text, and only processes that may have private keys can connect to
+// it. A Server serves once.
 func (s *Server) Serve(ctx context.Context, l net.Listener, private ...net.Listener) error {
 	stopped := context.AfterFunc(ctx, func() {
 		s.stop()

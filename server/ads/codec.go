@@ -21,8 +21,8 @@ type encoded struct {
 
 func (e *encoded) len() int { return len(e.own) + len(*e.shared) }
 
-// Get and Put make encoded the pool of its own buffer, so that gRPC reports when
-// the buffer is written.
+// Get and Put make an encoded message the pool of its own buffer. So gRPC reports when it
+// has written the buffer.
 func (e *encoded) Get(int) *[]byte { panic("nothing is taken from here") }
 func (e *encoded) Put(*[]byte)     { e.release() }
 

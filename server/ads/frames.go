@@ -50,9 +50,9 @@ const (
 	frameData     = 0
 )
 
-// Read passes received bytes on. The connection of a client that must go stays for
-// a moment, so that the client learns why: Read then passes on acknowledgments of
-// what the client reads, but not its requests.
+// Read passes received bytes on. If the server ends the connection, it stays open for a
+// moment, so that the client learns why. In that time Read passes on the client's
+// acknowledgments, but not its requests.
 func (c *countedConn) Read(p []byte) (int, error) {
 	account := c.own.account
 	account.awaitTurn()

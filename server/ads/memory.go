@@ -56,7 +56,7 @@ type rest struct {
 	length time.Duration
 }
 
-// Each rest of a host is twice as long as the one before, if that was recent.
+// Each pause of a host is twice as long as a recent earlier one.
 const (
 	leastRest = time.Second
 	mostRest  = 32 * time.Second

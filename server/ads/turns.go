@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Large requests take turns: a proxy that reconnects states the versions of all that it
-// has, which is a megabyte or more in a large mesh, and after a restart of the server all
-// proxies do so at once. A connection with more than freeRequests of unprocessed requests
-// is read only while it has a turn. The others wait on the wire, where they take no memory
-// here, and none is evicted because many came at once.
+// Large requests take turns. A proxy that reconnects states the versions of all its
+// resources, which takes a megabyte or more in a large mesh. After a restart of the server
+// all proxies do this at once. A connection with more than freeRequests of unprocessed
+// requests is read only while it has a turn. The others wait on the wire, where they use no
+// memory of the server. So none is evicted only because many came at once.
 const (
 	// turnBytes is the share of the memory for each turn: what a request of the largest
 	// size takes until it is processed.

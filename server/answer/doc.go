@@ -1,8 +1,8 @@
 // Package answer writes the answers of all endpoints: as JSON or YAML, compressed if the
 // client accepts that, and within limits that leave time and memory to others.
 //
-// Comes in: a value, or a function that writes one. Goes out: an HTTP answer, or an error
-// for the client if the server is at a limit.
+// Callers give it a value, or a function that writes one. It sends an HTTP answer, or an
+// error if the server is at a limit.
 //
 //	encode.go        values as JSON and YAML
 //	compress.go      answers in gzip

@@ -29,11 +29,10 @@ func Unchanged(w http.ResponseWriter, r *http.Request, tag string) bool {
 	return true
 }
 
-// TagOf returns the tag of an answer: its resourceVersion and a hash of what the
-// resourceVersion does not cover. The content of objects follows from the
-// resourceVersion, the set of objects and their statuses (nil for none). Another
-// store may have had the same resourceVersion for other objects, but those have
-// other uids.
+// TagOf returns the tag of an answer: its resourceVersion, and a hash of everything that
+// the resourceVersion does not cover. The resourceVersion, the set of objects and their
+// statuses (nil for none) determine the content. Another store may have had the same
+// resourceVersion for other objects, but those have other uids.
 func TagOf(f wire.Format, revision string, objs []*schema.Object, statuses [][]byte) string {
 	var hash xxhash.Digest
 	hash.Reset()

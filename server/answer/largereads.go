@@ -48,9 +48,9 @@ func NewLargeReads(turns *admission.Long) *LargeReads {
 	}
 }
 
-// Read calls read, possibly twice. read returns the length of the answer in bytes.
-// The caller must call done once, when the answer is written. An answer that finds
-// no room or no turn within admission.Patience is refused.
+// Read calls read, possibly twice. read returns the length of the answer in bytes. The
+// caller must call done once, when the answer is written. If an answer gets no memory or no
+// turn within admission.Patience, it is refused.
 func (l *LargeReads) Read(ctx context.Context, name string, read func(context.Context) (size int, err error)) (done func(), err error) {
 	if !l.has(name) {
 		size, err := l.readUnknown(ctx, read)
@@ -149,7 +149,7 @@ func (l *LargeReads) note(name string) {
 	l.known[name] = struct{}{}
 }
 
-// Sending notes an answer that is sent while it has a part of the memory for large ones. The
-// handler must call sent before it returns. A client that leaves its answer unread is cut
-// off if others wait for that memory.
+// Sending records that an answer is being sent, and holds a part of the memory for large
+// answers. The handler must call sent before it returns. If others wait for that memory, a
+// client that leaves its answer unread is cut off.
 func (l *LargeReads) Sending(w http.ResponseWriter) (sent func()) { return l.unread.addPaced(w) }

@@ -24,9 +24,9 @@ const (
 	cutPatience = 3 * time.Second
 )
 
-// Pacer shares the time for compressing large answers, and for encoding them as
-// YAML or tables. Answers are encoded piece by piece, each piece in its turn. While
-// a client reads a piece, others have the turn.
+// Pacer shares the time for compressing large answers, and for encoding them as YAML or
+// tables. The handler encodes an answer piece by piece, each piece in a turn. While a
+// client reads a piece, other answers have the turn.
 type Pacer struct {
 	turns  *admission.Long
 	seats  *semaphore.Weighted

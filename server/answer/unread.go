@@ -15,7 +15,7 @@ const (
 	writtenAtOnce = 64 << 10
 )
 
-// Unread are answers that hold what others may wait for, until their clients have read
+// Unread is the set of answers that hold shared resources until their clients have read
 // them. The zero value is ready. It is safe for concurrent use.
 type Unread struct {
 	mu      sync.Mutex
@@ -82,7 +82,7 @@ func (u *Unread) WhileWaiting() (stop func()) {
 	return func() { close(ended) }
 }
 
-// TimedWriter notes how long the client takes for each piece of an answer.
+// TimedWriter measures how long the client takes for each piece of an answer.
 type TimedWriter struct {
 	http.ResponseWriter
 	writing atomic.Int64 // when the present write began, in Unix nanoseconds; 0 for none

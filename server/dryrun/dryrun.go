@@ -9,18 +9,18 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Store is a store whose writes do everything except write. They are checked
-// against the current state, and the result is that of the real write, except that
-// it keeps the stored object's resourceVersion. New puts the same checks
-// in front of it as the store has.
+// Store is a store whose writes do everything except write. Each write is checked against
+// the current state. Its result is that of the real write, except that it keeps the
+// resourceVersion of the stored object. New puts the same checks in front of it as the
+// store has.
 type Store struct {
 	store.Reader
 	store.Historian
 	ops int // at most in a transaction
 }
 
-// New returns a store in which writes to of are tried and not done. A transaction has at most
-// ops operations.
+// New returns a store that tries writes to the store of without doing them. A transaction
+// has at most ops operations.
 func New(of store.Interface, ops int) store.Interface {
 	return store.Strict(Unchecked(of, ops))
 }

@@ -1,9 +1,8 @@
-// Package inspect answers questions about the configuration that is in force: the proxies
-// that have it, what each of them is told, its problems, and what a change would do. It
-// asks the other replicas where they know more.
+// Package inspect answers questions about the configuration that is in force: which proxies
+// have it, what each of them receives, its problems, and what a change would do. It asks
+// the other replicas for what only they know.
 //
-// Comes in: a question about discovery. Goes out: its answer, with a warning for each replica
-// that did not answer.
+// An answer has a warning for each replica that did not answer.
 //
 //	inspect.go        the endpoints
 //	proxies.go        the proxies of all replicas

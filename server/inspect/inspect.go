@@ -35,7 +35,8 @@ type Options struct {
 	Guard authz.Guard
 }
 
-// Handler answers questions about what is in force. It is safe for concurrent use.
+// Handler answers questions about the configuration in force. It is safe for concurrent
+// use.
 type Handler struct{ opts Options }
 
 // New returns a Handler. It starts nothing.

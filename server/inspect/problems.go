@@ -29,13 +29,13 @@ var problemParams = wire.Params("resourceVersion", "local", "api", "namespace")
 // It is shorter than clients wait.
 const publishTimeout = 10 * time.Second
 
-// Problems answers with what the published configuration could not honour and with
-// the revision that it was compiled from. As in a list, resourceVersion sets how
-// fresh that must be: unset means the newest, 0 means any, and another value means
-// not older than that. The answer includes what proxies of other replicas refuse, and
-// the Gateways that no router of any replica serves, unless local=true. With api=v1 it
-// includes what Envoys of that API would lose, whether or not there are any, for all proxies
-// that this replica knows. namespace selects the problems of the objects in one namespace.
+// Problems answers with the problems of the published configuration and with the revision
+// that it was compiled from. As in a list, resourceVersion sets the required freshness:
+// unset means the newest, 0 means any, and another value means not older than that. Unless
+// local=true, the answer includes the refusals by proxies of other replicas, and the
+// Gateways that no router of any replica serves. With api=v1 it includes the features that
+// Envoys of that API would lose, for all proxies that this replica knows, even if none uses
+// v1. namespace selects the problems of the objects in one namespace.
 func (h *Handler) Problems(w http.ResponseWriter, r *http.Request) error {
 	q := wire.Query(r)
 	if err := wire.CheckParams(q, problemParams); err != nil {

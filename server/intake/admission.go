@@ -75,7 +75,7 @@ type wholeBody struct {
 
 func (*wholeBody) Close() error { return nil }
 
-// Work is the memory that a write needs beside that for its body.
+// Work is the memory that a write needs in addition to that for its body.
 type Work struct {
 	// stored returns the length, in bytes, of the stored object that a request changes;
 	// nil if it changes none.
@@ -101,8 +101,8 @@ func (d *Decoder) Admitted(of Work, h wire.Handler) wire.Handler {
 	})
 }
 
-// WithBody reads the body of a write, of at most limit bytes, as far as there is memory
-// for it. The handler must ask for the memory for decoding it.
+// WithBody reads the body of a write, of at most limit bytes, when there is memory for it.
+// The handler must ask for the memory to decode it.
 func (d *Decoder) WithBody(limit int64, h wire.Handler) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if r.ContentLength > limit {

@@ -24,8 +24,8 @@ import (
 // MaxBody bounds the body of a request, in bytes.
 const MaxBody = schema.MaxTextBytes
 
-// Decoder reads the bodies of requests within the memory for them, and decodes the
-// objects in them. Large objects wait for their turn. It is safe for concurrent use.
+// Decoder reads the bodies of requests within a memory limit, and decodes the objects in
+// them. Large objects wait for their turn. It is safe for concurrent use.
 type Decoder struct {
 	long   *admission.Long
 	reads  store.Reader
@@ -121,8 +121,8 @@ func MalformedJSON(body []byte) error {
 		line, len(before)-strings.LastIndexByte(before, '\n')-1, err)
 }
 
-// ReadStrictly decodes a JSON text. Unlike encoding/json, it refuses a field that is given
-// twice, or in other letters than its own.
+// ReadStrictly decodes a JSON text. Unlike encoding/json, it refuses a repeated field, and
+// a field whose name differs in case.
 func ReadStrictly(text []byte, into any) error {
 	wrong, err := kjson.UnmarshalStrict(text, into)
 	if err == nil && len(wrong) > 0 {

@@ -65,8 +65,8 @@ func decoded(obj *schema.Object, problems diag.List, target schema.Key) (*schema
 	return obj, problems.Warnings(), nil
 }
 
-// DisagreementOr returns an error about a body that belongs to another URL, if it
-// does, in preference to otherwise.
+// DisagreementOr returns an error if the body belongs to another URL. If not, it returns
+// otherwise.
 func DisagreementOr(otherwise error, target schema.Key, problems diag.List) error {
 	for _, p := range problems {
 		if _, known := schema.KindByName(p.Object.Kind); known {

@@ -1,8 +1,8 @@
 // Package intake takes in the bodies of requests: it reads them within the memory for
 // writes, and decodes the objects in them. Large ones wait for their turn.
 //
-// Comes in: a request. Goes out: objects and warnings, or an error that says what is wrong
-// and where.
+// Callers give it a request. It returns objects and warnings, or an error that says what is
+// wrong and where.
 //
 //	admission.go    memory for bodies and for decoding them
 //	body.go         the body of a request, and the objects in it

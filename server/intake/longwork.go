@@ -45,8 +45,8 @@ func (d *Decoder) AwaitLarge(ctx context.Context, target schema.Key, length int)
 	return d.AwaitLong(ctx)
 }
 
-// Counted returns a change that counts its time if it changes a large object. It does
-// not wait: AwaitLarge has done so.
+// Counted returns a change that counts its time if it changes a large object. It does not
+// wait, because AwaitLarge has waited before.
 func (d *Decoder) Counted(change store.Change) store.Change {
 	return func(current *schema.Object) (*schema.Object, error) {
 		began := time.Now()

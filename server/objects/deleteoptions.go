@@ -72,8 +72,8 @@ func checkPropagation(q url.Values, opts metav1.DeleteOptions) error {
 	return nil
 }
 
-// Preconditions returns the preconditions of a deletion. It refuses an empty value,
-// which would hold for any object.
+// Preconditions returns the preconditions of a deletion. It refuses an empty value, because
+// any object would satisfy it.
 func Preconditions(given *metav1.Preconditions) (store.Preconditions, error) {
 	var pre store.Preconditions
 	if given == nil {

@@ -1,7 +1,7 @@
 // Package objects answers reads and writes of objects by the Kubernetes API conventions.
 //
-// Comes in: a request for a kind in a version. Goes out: one call of the store, and its
-// answer.
+// It turns a request for a kind in a version into one call of the store, and answers with
+// the result.
 //
 //	endpoints.go                  the endpoints of a kind
 //	objects.go                    what all of them share

@@ -48,8 +48,8 @@ type objectVersion struct {
 	// Object is the content. It is empty after a delete, and if the content was lost.
 	Object json.RawMessage `json:"object,omitempty"`
 	Lost   bool            `json:"lost,omitempty"`
-	// AbsentSince is the revision since which the object is known not to have existed:
-	// since a delete, or before the oldest version.
+	// AbsentSince is the revision from which on the object is known not to have existed:
+	// after a delete, or before the oldest version.
 	AbsentSince string `json:"absentSince,omitempty"`
 }
 
@@ -318,7 +318,7 @@ func (a *API) changesSince(ctx context.Context, scope store.Scope, opts store.Ch
 	return found, next, nil
 }
 
-// OfScope returns the differences of the kinds that a scope means: without a kind it means
+// OfScope returns the differences of the kinds in a scope. A scope without a kind means
 // schema.MeshKinds.
 func OfScope(scope store.Scope, found []store.Difference) []store.Difference {
 	if scope.Kind != nil {

@@ -25,16 +25,16 @@ type Options struct {
 	AwaitPublished func(ctx context.Context, atLeast int64) error
 	// RevisionTimeout bounds the wait of a read for the revision that it asks for.
 	RevisionTimeout time.Duration
-	// Check returns warnings about objects that were written, or would be by a dry run. They
-	// are about these objects among all others. Nil for none.
+	// Check returns warnings about written objects, or objects that a dry run would write,
+	// in the context of all other objects. Nil means no warnings.
 	Check      func(ctx context.Context, changes []schema.Change, dryRun bool) diag.List
 	Statuses   *view.Statuses
 	Bodies     *intake.Decoder
 	LargeReads *answer.LargeReads
 	Pacer      *answer.Pacer
-	// Guard decides what callers may do, where a request has several objects.
+	// Guard decides what callers may do in a request with several objects.
 	Guard authz.Guard
-	// Gate refuses writes that callers may not do, although they may write the kind; nil
+	// Gate refuses writes that callers may not do, although they may write the kind. Nil
 	// refuses none.
 	Gate *gate.Gate
 }

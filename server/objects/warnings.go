@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
-// WarnOf sends warnings about written objects: those of each object by itself, and
-// those that this replica knows from all other objects.
+// WarnOf sends warnings about written objects: those of each object by itself, and those
+// that follow from all other objects on this replica.
 func (a *API) WarnOf(w http.ResponseWriter, r *http.Request, own diag.List, changes ...schema.Change) {
 	if a.opts.Check != nil {
 		own = append(own, beside(a.opts.Check(r.Context(), changes, wire.Query(r).Get("dryRun") != ""), own)...)
@@ -17,8 +17,8 @@ func (a *API) WarnOf(w http.ResponseWriter, r *http.Request, own diag.List, chan
 	wire.Warn(w, own)
 }
 
-// Became returns the change of a write that is answered with an object. The object
-// exists, or it was marked for deletion, has lost its last finalizer and is gone.
+// Became returns the change of a write whose answer is an object. The object exists; or it
+// was marked for deletion, lost its last finalizer, and was removed.
 func Became(answer *schema.Object) schema.Change {
 	if answer.Meta.DeletionTimestamp != nil && len(answer.Meta.Finalizers) == 0 {
 		return schema.Change{Before: answer}

@@ -21,8 +21,7 @@ type Endpoint struct {
 	Method, Path string
 	// Handler answers a request within a bounded time; nil if Watch answers all requests.
 	Handler wire.Handler
-	// Watch answers requests with watch=true for as long as they go on; nil if there are
-	// none.
+	// Watch answers requests with watch=true as long as they last; nil if there are none.
 	Watch   wire.Handler
 	Doc     string
 	Params  []string // allowed in the query
@@ -44,7 +43,7 @@ func GVK(apiVersion, kind string) Node {
 	return Node{"group": group, "version": version, "kind": kind}
 }
 
-// Of returns endpoints as those for objects of a kind.
+// Of returns the endpoints, marked as those for objects of a kind.
 func Of(gvk Node, endpoints ...Endpoint) []Endpoint {
 	for i := range endpoints {
 		endpoints[i].GVK = gvk

@@ -1,7 +1,6 @@
-// Package proxied distinguishes requests that a proxy forwarded from those that
-// their client sent itself. Only the user who runs the server may open its private
-// sockets, but an Envoy of that user opens them as well, and forwards anybody's
-// requests.
+// Package proxied distinguishes requests that a proxy forwarded from those that their
+// client sent itself. Only the server's own user may open its private sockets. But an Envoy
+// of that user opens them too, and may forward anybody's requests.
 package proxied
 
 import "strings"

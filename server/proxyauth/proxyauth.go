@@ -1,8 +1,9 @@
-// Package proxyauth proves for which workload a proxy asks, and decides what it may say of
-// itself. It is the same for streams and for polls.
+// Package proxyauth verifies which workload a proxy belongs to, and decides what the proxy
+// may state about itself. It is the same for streams and for polls.
 //
-// Comes in: the credentials of a connection or request, and the node of the proxy. Goes out: a
-// Proof, or an error that says why there is none. The package knows no configuration.
+// Callers give it the credentials of a connection or request, and the node of the proxy. It
+// returns a Proof, or an error that says why there is none. The package knows no
+// configuration.
 //
 //	proxyauth.go  proofs and claims
 //	spiffe.go     the SPIFFE ID in a certificate
@@ -24,21 +25,22 @@ type Options struct {
 	// Certificates verifies client certificates with a SPIFFE ID, by which proxies prove
 	// themselves.
 	Certificates *authn.Certificates
-	// Tokens proves the tokens of proxies.
+	// Tokens verifies the tokens of proxies.
 	Tokens *authn.Authenticator
-	// TrustDomain is that of the SPIFFE IDs.
+	// TrustDomain is the trust domain of the SPIFFE IDs.
 	TrustDomain string
-	// Authorizer decides what a proxy may claim beyond being a sidecar of its namespace.
+	// Authorizer decides what a proxy may claim in addition to being a sidecar of its
+	// namespace.
 	Authorizer authz.Authorizer
 }
 
-// Prover proves proxies. It is safe for concurrent use.
+// Prover verifies proxies. It is safe for concurrent use.
 type Prover struct{ opts Options }
 
 // New returns a Prover.
 func New(opts Options) *Prover { return &Prover{opts} }
 
-// Credentials are what a proxy shows.
+// Credentials are the credentials that a proxy presents.
 type Credentials struct {
 	Context       context.Context
 	TLS           *tls.ConnectionState // nil for plain text
@@ -48,21 +50,21 @@ type Credentials struct {
 	Again bool
 }
 
-// Proof says for which workloads a proxy asks: those of a service account.
+// Proof identifies the workloads that a proxy belongs to: those of a service account.
 type Proof struct {
 	Namespace, Account string
 
 	who identity.Identity
 }
 
-// ErrUnproved means that a proxy does not prove itself.
+// ErrUnproved means that a proxy has no valid proof.
 var ErrUnproved = errors.New("the proxy does not prove itself")
 
 // ErrUndecided means that it cannot be said now whether a proxy proves itself.
 var ErrUndecided = errors.New("the proof of the proxy cannot be verified now")
 
-// Prove returns the proof of some credentials at this time: a certificate of an open connection
-// may have ended since. The error is ErrUnproved or ErrUndecided.
+// Prove verifies credentials and returns their proof at this time: a certificate of an open
+// connection may have ended since. The error is ErrUnproved or ErrUndecided.
 func (p *Prover) Prove(c Credentials) (Proof, error) {
 	var proof Proof
 	var err error
@@ -113,12 +115,13 @@ func (p *Prover) byToken(c Credentials) (Proof, error) {
 	return Proof{namespace, account, who}, nil
 }
 
-// Claim is what a proxy says of itself.
+// Claim is the statement of a proxy about itself.
 type Claim struct {
 	Node      string // its id
 	Namespace string
 	Role      string
-	// Labels says that the node states labels. They decide which Gateways and rules it has.
+	// Labels means that the node states labels. Labels decide which Gateways and rules the
+	// proxy gets.
 	Labels bool
 }
 
@@ -128,9 +131,9 @@ const sidecar = "sidecar"
 // ErrForbidden means that a proxy claims more than it may.
 var ErrForbidden = errors.New("the proxy claims what it may not")
 
-// Admit returns an error unless a proven proxy may claim something: it is of its own
-// namespace, and it is a sidecar without labels of its own, or has the verb claim on
-// proxies/ROLE and proxies/labels there. The error is ErrForbidden.
+// Admit returns ErrForbidden unless a proven proxy may make a claim. The claim must be for
+// the proxy's own namespace. A role other than sidecar needs the verb claim on proxies/ROLE
+// there, and labels need it on proxies/labels.
 func (p *Prover) Admit(ctx context.Context, proof Proof, c Claim) error {
 	if c.Namespace != proof.Namespace {
 		return fmt.Errorf("%w: %s says that it is of namespace %q, and its proof is for %q", ErrForbidden, c.Node, c.Namespace, proof.Namespace)

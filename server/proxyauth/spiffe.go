@@ -10,10 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// SPIFFE returns the namespace and service account of the one SPIFFE ID in a proxy's
-// certificate:
-// spiffe://TRUST-DOMAIN/ns/NAMESPACE/sa/ACCOUNT, as Istio writes it. The error says
-// why the URIs are not such an ID of the trust domain.
+// SPIFFE returns the namespace and service account of the only SPIFFE ID in a proxy's
+// certificate: spiffe://TRUST-DOMAIN/ns/NAMESPACE/sa/ACCOUNT, as Istio writes it. It
+// returns an error if the URIs are not exactly one such ID of the trust domain.
 func SPIFFE(uris []*url.URL, trustDomain string) (namespace, account string, err error) {
 	if len(uris) != 1 {
 		return "", "", fmt.Errorf("it has %d URIs, want one", len(uris))

@@ -26,17 +26,16 @@ type Peers interface {
 	Self() string
 	// Others returns all other replicas, including missing ones.
 	Others(ctx context.Context) ([]Replica, error)
-	// CutOff reports whether the others see this replica as missing, and since when.
+	// CutOff reports whether the other replicas consider this one missing, and since when.
 	CutOff() (since time.Time, is bool)
 }
 
-// Replica is another replica. Missing is the time since which it has been missing,
-// or zero. A missing replica may still answer if only its store is out of its
-// reach.
+// Replica is another replica. Missing is the time since which it has been missing, or zero.
+// A missing replica may still answer if it has only lost its connection to the store.
 type Replica struct {
 	Name, URL string
 	Missing   time.Time
-	// Via sends requests to it; nil means a Client that proves nothing.
+	// Via sends requests to the replica. Nil means a Client without credentials.
 	Via *Client
 }
 
@@ -54,8 +53,8 @@ type Client struct {
 	sign func(*http.Request)
 }
 
-// NewClient returns a Client that verifies replicas by the authorities in a file, or by those
-// of the system if caFile is "". sign adds a proof of this replica to a request.
+// NewClient returns a Client that verifies replicas by the authorities in caFile, or by
+// those of the system if it is "". sign adds a proof of this replica to a request.
 func NewClient(caFile string, sign func(*http.Request)) (*Client, error) {
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	if caFile != "" {
@@ -94,14 +93,14 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%d %s: %.200s", e.code, http.StatusText(e.code), e.text)
 }
 
-// IsWithout reports whether a replica answers that it has nothing of that name, as
-// opposed to not knowing the path.
+// IsWithout reports whether a replica answers that it has nothing of that name. It is false
+// for a replica that does not know the path.
 func (e *Error) IsWithout(name string) bool {
 	var status metav1.Status
 	return e.code == http.StatusNotFound && json.Unmarshal([]byte(e.text), &status) == nil && status.Details != nil && status.Details.Name == name
 }
 
-// Silence describes a replica that does not answer.
+// Silence describes why a replica does not answer.
 func (r Replica) Silence() string {
 	if r.Missing.IsZero() {
 		return "replica " + r.Name + " does not answer"
@@ -109,9 +108,9 @@ func (r Replica) Silence() string {
 	return "replica " + r.Name + " is missing since " + r.Missing.Format(time.TimeOnly) + ", and did not leave"
 }
 
-// Ask asks a replica for its own state at path, whose elements are used
-// unescaped. If the answer under etag is still current, it decodes nothing and
-// returns etag. etag may be "".
+// Ask asks a replica for its own state at path, whose elements are used unescaped. If the
+// answer with this etag is still current, Ask decodes nothing and returns etag. etag may be
+// "".
 func Ask(ctx context.Context, of Replica, path []string, q url.Values, etag string, into any) (newer string, err error) {
 	req, err := newRequest(ctx, http.MethodGet, of, path, q, nil)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Bounds of what is counted, because anybody can ask for any number of paths.
+// Limits of the counts, because anybody can ask for any number of paths.
 const (
 	maxCountedPaths = 1 << 14
 	maxCountedPath  = 1 << 10 // bytes

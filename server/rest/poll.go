@@ -36,9 +36,10 @@ const maxPoll = 1 << 20
 // pollBuffer is the memory of a poll before any of it has arrived.
 const pollBuffer = 4 << 10
 
-// Bounds of the nodes that are recognized by their bytes: their number and their content,
-// in bytes, in each of two halves, and the content of one. An id has about 60 bytes, and the
-// labels of a workload less than 1 KiB. A node that finds no room is decoded each time.
+// Limits for the nodes that the server recognizes by their bytes: their number and their
+// content, in bytes, in each of two halves, and the content of one. An id has about 60 bytes,
+// and the labels of a workload less than 1 KiB. The server decodes a node without room each
+// time.
 const (
 	maxNodes     = 1 << 16
 	maxNodeBytes = 16 << 20

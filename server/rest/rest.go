@@ -24,10 +24,11 @@ import (
 	"github.com/pilot-api/pilot-api/server/proxyauth"
 )
 
-// Mount adds the two polling APIs of Envoy. Errors are plain text for a person with
-// curl; to an Envoy any error means that it keeps what it has.
+// Mount adds the two polling APIs of Envoy. Errors are plain text for people with curl. An
+// Envoy keeps its configuration on any error.
 //
-// proxies proves the proxies that poll, except on private listeners; nil trusts what nodes say.
+// proxies verifies the proxies that poll, except on private listeners. Nil trusts the
+// statements of nodes.
 func Mount(r chi.Router, d *discovery.Publisher, sockets Sockets, proxies *proxyauth.Prover, log *slog.Logger) {
 	prove := proofs{proxies, d}
 	r.Use(prove.proved)

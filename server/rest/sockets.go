@@ -5,11 +5,11 @@ import (
 	"net/http"
 )
 
-// Sockets are the addresses where the server answers the proxies of its own user on
-// this machine. Private keys are sent over the sockets.
+// Sockets are the addresses at which the server answers proxies of its own user on this
+// machine. It sends private keys over these sockets.
 type Sockets struct {
-	// Streams is the HOST:PORT of streams over TCP, or "" for none. A caller compares
-	// it to find out whether the socket belongs to the server that it means.
+	// Streams is the HOST:PORT of streams over TCP, or "" for none. A caller compares it
+	// with its own address to find out whether the socket belongs to the same server.
 	Streams string `json:"streams,omitempty"`
 	// GRPC is the socket file for streams, HTTP the one for everything else; "" means
 	// none.

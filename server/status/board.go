@@ -13,21 +13,21 @@ import (
 
 // Options configure a Board and a Reporter. Statuses is required.
 type Options struct {
-	// Statuses returns the statuses of objects with the proxies of this replica, given
-	// its previous result.
+	// Statuses computes the statuses of objects over the proxies of this replica. Its
+	// argument is its previous result.
 	Statuses func(before *discovery.ObjectStatuses) *discovery.ObjectStatuses
 	// Peers are the other replicas; nil if there are none.
 	Peers replica.Peers
-	// ReportPath is where the other replicas have their reports.
+	// ReportPath is the path of the reports of other replicas.
 	ReportPath string
-	// ProxyReturn is how long from now proxies that were connected before may
-	// reconnect.
+	// ProxyReturn is how long from now earlier proxies may take to reconnect.
 	ProxyReturn time.Duration
 	Log         *slog.Logger
 }
 
-// New returns the statuses of objects with the proxies of all replicas, and the report
-// of this replica to the others. They share their looks at this replica's proxies.
+// New returns a Board, with the statuses over the proxies of all replicas, and a Reporter,
+// with the report of this replica to the others. Both share the results for this replica's
+// proxies.
 func New(opts Options) (*Board, *Reporter) {
 	own, back := newOwnProbe(opts.Statuses, opts.Log), newProxyReturn(opts.ProxyReturn)
 	return newBoard(own, back, newPeerReports(opts), opts.Log), &Reporter{own: own, back: back}
@@ -66,15 +66,15 @@ func newBoard(proxies *cachedProbe[discovery.ObjectStatuses], back proxyReturn, 
 	return b
 }
 
-// Recent returns the statuses of a moment ago: they may be Age old, or older where a
-// look takes long.
+// Recent returns the recent statuses. They are at most Age old, or older if computing them
+// takes long.
 func (b *Board) Recent() *Table { return b.tables.recent() }
 
-// Refresh makes Recent return the state after this call, unless ctx ends before.
+// Refresh makes Recent return a state that is newer than this call, unless ctx ends first.
 func (b *Board) Refresh(ctx context.Context) { b.tables.after(ctx, time.Now()) }
 
-// Since returns the objects whose status has changed since a version of the board,
-// and the present version. changed is closed by the next version.
+// Since returns the objects whose status has changed since a version of the board, and the
+// present version. changed is closed when the next version appears.
 func (b *Board) Since(version uint64) (keys []schema.Key, present uint64, changed <-chan struct{}) {
 	p := b.tables.known()
 	switch {

@@ -35,8 +35,7 @@ type sample[T any] struct {
 }
 
 const (
-	// Age is the age that a result may have, and the interval at which watchers
-	// refresh it.
+	// Age is the maximum age of a result, and the interval at which watchers refresh it.
 	Age = 250 * time.Millisecond
 	// probeShare bounds the share of time for probes: a result may become probeShare
 	// times as old as its probe took.

@@ -14,8 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// Report has the statuses on one replica, of the objects that its proxies have or
-// refuse.
+// Report has the statuses of objects on one replica: those that its proxies have or refuse.
 type Report struct {
 	Revision int64 `json:"revision"`           // of its published configuration
 	Awaiting bool  `json:"awaiting,omitempty"` // proxies connected before it started
@@ -52,8 +51,8 @@ type Reporter struct {
 	etag     string
 }
 
-// Text returns a report in JSON of at most an age, and its ETag. Where a look takes long
-// it may be older, unless age is less than Age.
+// Text returns the report in JSON, and its ETag. The report is at most age old. It may be
+// older if computing it takes long, unless age is less than Age.
 func (r *Reporter) Text(ctx context.Context, age time.Duration) (text []byte, etag string, err error) {
 	of := r.own.within(ctx, age)
 	r.mu.Lock()

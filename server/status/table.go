@@ -22,7 +22,7 @@ func newTable() *Table { return &Table{changed: make(chan struct{}), interned: &
 // Revision is that of the configuration in force.
 func (t *Table) Revision() int64 { return t.revision }
 
-// Version increases with each table that has news.
+// Version increases with each table that differs from the one before.
 func (t *Table) Version() uint64 { return t.version }
 
 // entry is the status of an object.

@@ -1,8 +1,8 @@
-// Package view is how answers show stored objects: in a version of their kind, with their
+// Package view shows stored objects in answers: in a version of their kind, with their
 // status, as rows of a table or as metadata alone, and only those that a client selects.
 //
-// Comes in: objects of the store and their statuses. Goes out: their JSON and tables. It
-// reads no store.
+// Callers give it objects of the store and their statuses. It returns their JSON and
+// tables. It reads no store.
 //
 //	resource.go     a kind in a version, and its URLs
 //	selection.go    label and field selectors

@@ -18,10 +18,10 @@ type Resource struct {
 	Version string
 }
 
-// VersionOf returns the version in which o is answered.
+// VersionOf returns the version in which answers show o.
 func (k *Resource) VersionOf(o *schema.Object) string { return cmp.Or(k.Version, o.Kind.Version) }
 
-// JSON returns an object, without its status, as it is answered. Do not change it.
+// JSON returns an object as answers show it, without its status. Do not change it.
 func (k *Resource) JSON(o *schema.Object) []byte { return o.JSONIn(k.VersionOf(o)) }
 
 // TypeMeta returns the kind and apiVersion of the resource's objects.
@@ -52,7 +52,8 @@ func (k *Resource) Path(o *schema.Object) string {
 	return path + "/" + o.Kind.Plural + "/" + o.Meta.Name
 }
 
-// New returns a kind in a version, whose statuses are in s. A nil kind means several.
+// New returns a kind in a version. s has the statuses of its objects. A nil kind means
+// several kinds.
 func New(s *Statuses, kind *schema.Kind, version string) *Resource {
 	return &Resource{s, kind, version}
 }

@@ -50,8 +50,8 @@ func checkSize(ls labels.Selector, fs schema.FieldSelector) error {
 	return nil
 }
 
-// CheckGiven refuses selectors that are given and select everything, such as one of blanks
-// or commas: variables that are not set must not widen a deletion.
+// CheckGiven refuses a selector that is present but selects everything, such as one of
+// blanks or commas. An unset variable must not widen a deletion.
 func (s Selection) CheckGiven(q url.Values) error {
 	if q.Has("labelSelector") && s.labels.Empty() {
 		return wire.BadParam(q, "labelSelector", "a selector of labels; leave it out to mean all objects")
@@ -62,7 +62,7 @@ func (s Selection) CheckGiven(q url.Values) error {
 	return nil
 }
 
-// All reports whether nothing is filtered out.
+// All reports whether the selection contains every object.
 func (s Selection) All() bool { return s.Kinds == nil && s.labels.Empty() && len(s.fields) == 0 }
 
 // Matches reports whether an object is selected.

@@ -18,8 +18,8 @@ import (
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
-// WriteTable answers with the objects as rows. kubectl prints kinds that it does
-// not know from this.
+// WriteTable answers with the objects as rows. kubectl prints unknown kinds from such
+// tables.
 func (k *Resource) WriteTable(w http.ResponseWriter, r *http.Request, code int, meta metav1.ListMeta, objs []*schema.Object) error {
 	include, err := IncludeObjectParam(r)
 	if err != nil {
@@ -95,8 +95,8 @@ func (k *Resource) rowObject(o *schema.Object, include metav1.IncludeObjectPolic
 	return runtime.RawExtension{Object: MetadataOf(o.Meta)}
 }
 
-// IncludeObjectParam returns what the client wants beside the cells. Unset means
-// the metadata.
+// IncludeObjectParam returns which part of the object the client wants in each row. Unset
+// means the metadata.
 func IncludeObjectParam(r *http.Request) (metav1.IncludeObjectPolicy, error) {
 	v, err := wire.ChoiceParam(wire.Query(r), "includeObject",
 		string(metav1.IncludeNone), string(metav1.IncludeMetadata), string(metav1.IncludeObject))

@@ -1,7 +1,7 @@
 // Package watch answers watches of objects.
 //
-// Comes in: a request for a watch, and batches of changes from the store. Goes out: a
-// stream of events that ends so that its client can resume it.
+// It turns a request for a watch, and batches of changes from the store, into a stream of
+// events. When the stream ends, its client can resume it.
 //
 //	watch.go, kinds.go    the request of a watch, of one kind or of several
 //	stream.go             the stream of events

@@ -30,8 +30,8 @@ func newWatchPlaces(most, mostOfOne int) *watchPlaces {
 	return &watchPlaces{most: most, mostOfOne: mostOfOne, bySender: map[string]*list.List{}}
 }
 
-// ShareOf returns how many of all connections may be watches. The rest is for
-// short requests: health, metrics, reads, polls.
+// ShareOf returns how many of the connections may be watches. The rest is for short
+// requests: health, metrics, reads, polls.
 func ShareOf(connections int) int { return max(1, connections/4*3) }
 
 // take returns a place, or why there is none for the sender.

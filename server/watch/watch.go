@@ -37,8 +37,8 @@ type Options struct {
 	// Stopping is closed when watches must end.
 	Stopping <-chan struct{}
 	Log      *slog.Logger
-	// Guard decides which kinds callers may watch together. WhileAllowed returns a context
-	// for a watch that ends when the caller may no longer have it.
+	// Guard decides which kinds callers may watch together. WhileAllowed returns the
+	// context for a watch. It ends when the caller loses the right to the watch.
 	Guard        authz.Guard
 	WhileAllowed func(r *http.Request, allowed func(context.Context) bool) (context.Context, context.CancelFunc)
 }

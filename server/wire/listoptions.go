@@ -66,8 +66,8 @@ func ListOptions(q url.Values) (store.ListOptions, error) {
 	return store.ListOptions{Exact: atLeast}, nil
 }
 
-// Waiting bounds a read that asks for a revision, which may never come, by timeout. Other
-// reads end with ctx.
+// Waiting applies timeout to a read that asks for a revision, because that revision may
+// never come. Other reads end with ctx.
 func Waiting(ctx context.Context, atLeast int64, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if atLeast > 0 {
 		return context.WithTimeout(ctx, timeout)

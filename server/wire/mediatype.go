@@ -65,8 +65,8 @@ func (f Format) ContentType() string {
 	return names[f][0]
 }
 
-// Negotiate returns the first format of the request's Accept that is on offer. The
-// first offer is for clients that accept anything. The error is the Status 406.
+// Negotiate returns the first format in the request's Accept that is offered. Clients that
+// accept anything get the first offer. The error is the Status 406.
 func Negotiate(r *http.Request, offer ...Format) (Format, error) {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	if accept == "" || accept == "*/*" || accept == names[offer[0]][0] {
@@ -136,7 +136,7 @@ func ClaimsASCII(r *http.Request) bool {
 }
 
 // CheckCharset refuses, with the Status 415, a request whose body is of another charset,
-// whatever its media type. It costs next to nothing for the requests of an Envoy.
+// whatever its media type. It costs almost nothing for the requests of an Envoy.
 func CheckCharset(r *http.Request) error {
 	header := r.Header.Get("Content-Type")
 	if !strings.Contains(header, ";") {

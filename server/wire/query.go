@@ -11,8 +11,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// PathParam returns a part of the path, unescaped. The router leaves it escaped if
-// the client escaped more than necessary. An invalid escape is kept as it is.
+// PathParam returns a part of the path, unescaped. The router leaves it escaped if the
+// client escaped more than necessary. An invalid escape stays unchanged.
 func PathParam(r *http.Request, name string) string {
 	part := chi.URLParam(r, name)
 	if plain, err := url.PathUnescape(part); err == nil && r.URL.RawPath != "" {
@@ -35,7 +35,8 @@ func CheckParams(q url.Values, allowed []string) error {
 	return nil
 }
 
-// BadParam is the Status 400 of a query parameter that must be as allowed says.
+// BadParam is the Status 400 of an invalid query parameter. allowed describes the valid
+// values.
 func BadParam(q url.Values, name, allowed string) error {
 	return BadRequest("query parameter %s: must be %s, found %q", name, allowed, q.Get(name))
 }
@@ -48,8 +49,8 @@ func Given(q url.Values, name string) *string {
 	return &q[name][0]
 }
 
-// CheckFilled refuses empty parameters whose absence would widen the effect of the
-// request: an unset variable must not do that.
+// CheckFilled refuses empty parameters whose absence would widen the effect of the request.
+// An unset variable must not do this.
 func CheckFilled(q url.Values, names ...string) error {
 	for _, name := range names {
 		if q.Has(name) && q.Get(name) == "" {

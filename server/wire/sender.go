@@ -7,9 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/security/identity"
 )
 
-// Sender returns a name for whoever sends a request, by which limits count: the user that
-// was proved, also if it acts as somebody else, or the address of a sender that proved
-// nothing.
+// Sender returns the name under which limits count a request. It is the proven user, even
+// if it acts as somebody else, or the address of a sender without a proof.
 func Sender(r *http.Request) string {
 	who := identity.Of(r.Context())
 	if who.Via != nil {

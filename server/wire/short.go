@@ -8,8 +8,8 @@ import (
 // MostLogged bounds each text of a request in a line of the log, in bytes.
 const MostLogged = 1 << 10
 
-// Short returns a text of a request as it is logged or kept: of a longer text the first
-// most bytes, and how many more there were.
+// Short returns a text of a request for a log or record. It cuts a longer text after most
+// bytes, and adds the number of the others.
 func Short(text string, most int) string {
 	if len(text) <= most {
 		return text

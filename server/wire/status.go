@@ -30,8 +30,8 @@ func harmless(status *metav1.Status) *metav1.Status {
 }
 
 // StatusOf returns the Status of any failure. Failures of the request are
-// apierrors.StatusErrors already. Any other failure is the store's, even if its
-// cause is a StatusError.
+// apierrors.StatusErrors already. Any other failure comes from the store, even if its cause
+// is a StatusError.
 func StatusOf(err error) *metav1.Status {
 	status := store.ToStatus(err)
 	var known apierrors.APIStatus

@@ -33,7 +33,7 @@ func Warn(w http.ResponseWriter, warnings diag.List) {
 	}
 }
 
-// AddWarning adds a Warning header for a client to show.
+// AddWarning adds a Warning header, which clients show to people.
 func AddWarning(w http.ResponseWriter, text string) {
 	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
 		w.Header().Add("Warning", header)
