@@ -37,6 +37,8 @@ type accessOptions struct {
 	peerCA        string
 	// proxyAuth is how proxies prove themselves.
 	proxyAuth string
+	// proxyMaxNodes bounds the proxies of one account.
+	proxyMaxNodes int
 
 	auditLog    string
 	auditPolicy string
@@ -80,6 +82,7 @@ func (a *accessOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&a.issuers, "oidc-issuers", "", "file with several issuers, a YAML list of {issuer, clientID, usernameClaim, usernamePrefix, groupsClaim, groupsPrefix, caFile}")
 	f.StringVar(&a.anonymous, "anonymous", "", "what requests without a proof may do: none, read (everything but Secrets) or admin (default admin if no proof is asked for, else none)")
 	f.StringVar(&a.authorization, "authorization", "", "what decides what users may do: rbac, the roles and bindings that are stored, or none, everything to everybody who is known (default rbac if proofs are asked for)")
+	f.IntVar(&a.proxyMaxNodes, "proxy-max-nodes", 1000, "proxies of one ServiceAccount at one time, with --proxy-auth; more are refused")
 	f.StringVar(&a.proxyAuth, "proxy-auth", proxiesByNothing, "how proxies prove themselves: none, token (of a ServiceAccount, for the audience pilot-api-xds) or mtls (a certificate of --grpc-client-ca with the SPIFFE ID of a ServiceAccount)")
 	f.StringVar(&a.auditLog, "audit-log", "", "file for one line of JSON for each request that changes something or is refused, or - for standard output; at 100 MiB it is rotated, and 10 older ones are kept")
 	f.StringVar(&a.auditPolicy, "audit-policy", "", "file that says which requests are in --audit-log, a Policy of audit.k8s.io/v1 with the levels None and Metadata; refusals always are")
@@ -129,6 +132,8 @@ func (a *accessOptions) validate() error {
 		return usage("--proxy-auth %q: must be none, token or mtls", a.proxyAuth)
 	case a.provesProxies() && !a.byRoles():
 		return usage("--proxy-auth %s needs roles, which say what proxies may claim: ask users for proofs (--client-ca, --token-file, --oidc-issuer)", a.proxyAuth)
+	case a.proxyMaxNodes < 1:
+		return usage("--proxy-max-nodes %d: must be 1 or more", a.proxyMaxNodes)
 	case a.auditLog == "" && (a.auditPolicy != "" || a.auditStrict):
 		return usage("--audit-policy and --audit-strict need --audit-log")
 	case a.auditLog == "-" && a.auditStrict:
@@ -250,6 +255,7 @@ func (a *accessOptions) prover(users access, certificates *authn.Certificates, r
 	default:
 		return nil
 	}
+	opts.MaxNodes = a.proxyMaxNodes
 	return proxyauth.New(opts)
 }
 

@@ -255,6 +255,36 @@ func TestProxiesClaimOnlyWhatTheyMay(t *testing.T) {
 	}
 }
 
+// TestOneAccountHasFewProxies: a token is for a number of proxies, over polls and streams
+// together.
+func TestOneAccountHasFewProxies(t *testing.T) {
+	outside.Slow(t)
+	streams := freeAddress(t)
+	s := startSecured(t, "--proxy-auth", "token", "--grpc-listen", streams, "--proxy-max-nodes", "3")
+	s.account(t, "web")
+	web := s.token(t, "web", authn.AudienceXDS)
+	nth := func(i int) string { return strings.Replace(webNode, "~web", fmt.Sprintf("~web-%d", i), 1) }
+	if nth(1) == nth(2) {
+		t.Fatal(webNode)
+	}
+	for i := range 5 {
+		want := http.StatusOK
+		if i >= 3 {
+			want = http.StatusForbidden
+		}
+		a := s.send(t, s.client(t, ""), http.MethodPost, s.polls, "/v3/discovery:clusters", `{"node":{"id":"`+nth(i)+`"}}`, web)
+		if a.StatusCode != want {
+			t.Errorf("proxy %d: %d %s, want %d", i, a.StatusCode, a.text, want)
+		}
+	}
+	if code, err := s.hello(t, streams, web, nil, nodeOf(nth(9), nil)); code != codes.PermissionDenied {
+		t.Errorf("a stream of another proxy: %s %v", code, err)
+	}
+	if code, err := s.hello(t, streams, web, nil, nodeOf(nth(0), nil)); code != codes.OK {
+		t.Errorf("a stream of one of the three: %s %v", code, err)
+	}
+}
+
 // TestProxiesProveThemselvesByCertificates is the same for certificates with a SPIFFE ID.
 func TestProxiesProveThemselvesByCertificates(t *testing.T) {
 	outside.Slow(t)

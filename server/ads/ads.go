@@ -216,6 +216,11 @@ func (c *conversation) hold(ctx context.Context, variant discovery.Variant, on *
 	if err := s.admit(ctx, who.node, false); err != nil {
 		return err
 	}
+	closed, err := s.countStream(ctx)
+	if err != nil {
+		return err
+	}
+	defer closed()
 	if c.d, err = s.connect(who, variant); err != nil {
 		return err
 	}

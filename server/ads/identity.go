@@ -160,6 +160,21 @@ func (s *Server) admitProved(ctx context.Context, node discovery.Node, again boo
 	return nil
 }
 
+// countStream counts the stream of a proven proxy until closed is called.
+func (s *Server) countStream(ctx context.Context) (closed func(), err error) {
+	if c := connectionOf(ctx); s.opts.Proxies == nil || c != nil && c.private {
+		return func() {}, nil
+	}
+	proof, err := s.prove(ctx, true)
+	if err == nil {
+		closed, err = s.opts.Proxies.Open(proof)
+	}
+	if err != nil {
+		return nil, status.Error(codes.ResourceExhausted, err.Error())
+	}
+	return closed, nil
+}
+
 // proofInterval is how often the proof of a stream is looked at again.
 const proofInterval = 5 * time.Second
 

@@ -6,10 +6,12 @@
 // configuration.
 //
 //	proxyauth.go  proofs and claims
+//	crowd.go      bounds of the proxies and streams of one account
 //	spiffe.go     the SPIFFE ID in a certificate
 package proxyauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -32,13 +34,21 @@ type Options struct {
 	// Authorizer decides what a proxy may claim in addition to being a sidecar of its
 	// namespace.
 	Authorizer authz.Authorizer
+	// MaxNodes bounds the proxies of one account at one time (1000), and its streams to twice
+	// as many.
+	MaxNodes int
 }
 
 // Prover verifies proxies. It is safe for concurrent use.
-type Prover struct{ opts Options }
+type Prover struct {
+	opts  Options
+	crowd *crowd
+}
 
 // New returns a Prover.
-func New(opts Options) *Prover { return &Prover{opts} }
+func New(opts Options) *Prover {
+	return &Prover{opts, newCrowd(cmp.Or(opts.MaxNodes, defaultMaxNodes))}
+}
 
 // Credentials are the credentials that a proxy presents.
 type Credentials struct {
@@ -133,7 +143,7 @@ var ErrForbidden = errors.New("the proxy claims what it may not")
 
 // Admit returns ErrForbidden unless a proven proxy may make a claim. The claim must be for
 // the proxy's own namespace. A role other than sidecar needs the verb claim on proxies/ROLE
-// there, and labels need it on proxies/labels.
+// there, and labels need it on proxies/labels. An account may have Options.MaxNodes proxies.
 func (p *Prover) Admit(ctx context.Context, proof Proof, c Claim) error {
 	if c.Namespace != proof.Namespace {
 		return fmt.Errorf("%w: %s says that it is of namespace %q, and its proof is for %q", ErrForbidden, c.Node, c.Namespace, proof.Namespace)
@@ -151,5 +161,9 @@ func (p *Prover) Admit(ctx context.Context, proof Proof, c Claim) error {
 			return fmt.Errorf("%w: %s: user %q cannot %s", ErrForbidden, c.Node, proof.who.Name, a)
 		}
 	}
-	return nil
+	return p.crowd.see(proof.who.Name, c.Node)
 }
+
+// Open counts a stream of a proven proxy until the caller calls closed. It returns
+// ErrForbidden if the account of the proxy has the most streams already.
+func (p *Prover) Open(proof Proof) (closed func(), err error) { return p.crowd.open(proof.who.Name) }

@@ -1,0 +1,79 @@
+package proxyauth
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+)
+
+const (
+	// defaultMaxNodes is the default of Options.MaxNodes.
+	defaultMaxNodes = 1000
+	// nodeAge is how long a proxy counts after its last poll, or after its stream was last
+	// looked at. An Envoy polls at least once a minute.
+	nodeAge = 5 * time.Minute
+	// streamsOfNode is how many streams an account may have for each of its nodes: an Envoy
+	// that reconnects has two for a moment.
+	streamsOfNode = 2
+)
+
+// crowd counts the proxies and the streams of each account. Without a bound, one proof would
+// suffice to make the server compile a configuration for any number of invented nodes. It is
+// safe for concurrent use.
+type crowd struct {
+	most int // nodes of one account
+
+	mu       sync.Mutex
+	accounts map[string]*nodes
+}
+
+// nodes are those of one account.
+type nodes struct {
+	seen    map[string]time.Time // by id
+	streams int
+}
+
+func newCrowd(most int) *crowd { return &crowd{most: most, accounts: map[string]*nodes{}} }
+
+// see records that a node of an account is here. It returns ErrForbidden if the account has
+// the most nodes already.
+func (c *crowd) see(account, node string) error {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := c.of(account)
+	if _, known := of.seen[node]; !known && len(of.seen) >= c.most {
+		maps.DeleteFunc(of.seen, func(_ string, last time.Time) bool { return now.Sub(last) > nodeAge })
+		if len(of.seen) >= c.most {
+			return fmt.Errorf("%w: %s: %s has %d proxies already, the most that one account may have (--proxy-max-nodes)", ErrForbidden, node, account, c.most)
+		}
+	}
+	of.seen[node] = now
+	return nil
+}
+
+// open counts a stream of an account until closed is called.
+func (c *crowd) open(account string) (closed func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := c.of(account)
+	if of.streams >= streamsOfNode*c.most {
+		return nil, fmt.Errorf("%w: %s has %d streams already, the most that one account may have (twice --proxy-max-nodes)", ErrForbidden, account, of.streams)
+	}
+	of.streams++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		of.streams--
+	}, nil
+}
+
+func (c *crowd) of(account string) *nodes {
+	of := c.accounts[account]
+	if of == nil {
+		of = &nodes{seen: map[string]time.Time{}}
+		c.accounts[account] = of
+	}
+	return of
+}
