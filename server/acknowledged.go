@@ -24,49 +24,50 @@ func (a acknowledging) HistoryAtHand(ctx context.Context, key schema.Key) ([]sto
 }
 
 func (a acknowledging) Create(ctx context.Context, o *schema.Object) (*schema.Object, error) {
-	done, err := a.Interface.Create(ctx, o)
-	return a.done(ctx, nil, done, err)
+	return a.one(ctx, func(ctx context.Context) (*schema.Object, error) { return a.Interface.Create(ctx, o) })
 }
 
 func (a acknowledging) Update(ctx context.Context, o *schema.Object) (*schema.Object, error) {
-	done, err := a.Interface.Update(ctx, o)
-	return a.done(ctx, nil, done, err)
+	return a.one(ctx, func(ctx context.Context) (*schema.Object, error) { return a.Interface.Update(ctx, o) })
 }
 
 func (a acknowledging) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
-	var before *schema.Object
-	done, err := a.Interface.UpdateFunc(ctx, key, func(stored *schema.Object) (*schema.Object, error) {
-		before = stored
-		return change(stored)
-	})
-	return a.done(ctx, before, done, err)
+	return a.one(ctx, func(ctx context.Context) (*schema.Object, error) { return a.Interface.UpdateFunc(ctx, key, change) })
 }
 
 func (a acknowledging) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
-	done, err := a.Interface.Delete(ctx, key, pre)
-	return a.done(ctx, nil, done, err)
+	return a.one(ctx, func(ctx context.Context) (*schema.Object, error) { return a.Interface.Delete(ctx, key, pre) })
 }
 
 func (a acknowledging) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
-	done, err := a.Interface.Txn(ctx, ops)
+	return a.all(ctx, func(ctx context.Context) ([]*schema.Object, error) { return a.Interface.Txn(ctx, ops) })
+}
+
+func (a acknowledging) one(ctx context.Context, write func(context.Context) (*schema.Object, error)) (*schema.Object, error) {
+	return store.Single(a.all(ctx, func(ctx context.Context) ([]*schema.Object, error) {
+		o, err := write(ctx)
+		return []*schema.Object{o}, err
+	}))
+}
+
+// all does a write and reports its results.
+func (a acknowledging) all(ctx context.Context, write func(context.Context) ([]*schema.Object, error)) ([]*schema.Object, error) {
+	replaced := &store.Replaced{}
+	done, err := write(store.WithReplaced(ctx, replaced))
 	if err != nil {
 		return nil, err
 	}
 	newest := int64(0)
-	for _, o := range done {
+	for i, o := range done {
 		newest = max(newest, o.Revision())
-		noteChange(ctx, nil, o)
+		var before *schema.Object
+		if i < len(replaced.Before) {
+			before = replaced.Before[i]
+		}
+		noteChange(ctx, before, o)
 	}
 	a.acknowledged(newest)
 	return done, nil
-}
-
-func (a acknowledging) done(ctx context.Context, before, o *schema.Object, err error) (*schema.Object, error) {
-	if err == nil {
-		noteChange(ctx, before, o)
-		a.acknowledged(o.Revision())
-	}
-	return o, err
 }
 
 func (a acknowledging) acknowledged(revision int64) {
@@ -75,10 +76,11 @@ func (a acknowledging) acknowledged(revision int64) {
 	}
 }
 
-// noteChange adds a written object to the event of the request. before may be nil.
+// noteChange adds a written object to the event of the request, unless the write changed
+// nothing. before is nil for a new object.
 func noteChange(ctx context.Context, before, after *schema.Object) {
 	e := audit.Of(ctx)
-	if e == nil {
+	if e == nil || before != nil && before.Meta.ResourceVersion == after.Meta.ResourceVersion {
 		return
 	}
 	change := audit.Change{Object: after.Key().String(), After: after.Meta.ResourceVersion}

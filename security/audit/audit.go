@@ -48,7 +48,8 @@ type Event struct {
 	Path        string `json:"path"`
 	DryRun      bool   `json:"dryRun,omitempty"`
 
-	// Changes are the objects that were written, with their revisions.
+	// Changes are the objects that were changed, with their revisions. A write that changes
+	// nothing is none.
 	Changes []Change `json:"changes,omitempty"`
 
 	Allowed *bool  `json:"allowed,omitempty"` // nil if the request did not come to a decision
@@ -61,7 +62,7 @@ type Event struct {
 // Change is one object that a request wrote.
 type Change struct {
 	Object string `json:"object"` // KIND namespace/name
-	// Before and After are its revisions; Before is "" for a new one, or if it is not known.
+	// Before and After are its revisions; Before is "" for a new one.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after"`
 }

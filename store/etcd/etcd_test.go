@@ -38,6 +38,7 @@ func large(client *clientv3.Client) storetest.New {
 
 func compacting(client *clientv3.Client) storetest.Capabilities {
 	return storetest.Capabilities{
+		Replaced: true,
 		Compact: func(tb testing.TB, _ store.Interface, revision int64) {
 			tb.Helper()
 			if _, err := client.Compact(tb.Context(), revision); err != nil {

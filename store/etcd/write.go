@@ -47,6 +47,7 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	for err == nil {
 		var done []*schema.Object
 		if done, err = s.try(ctx, w); done != nil {
+			store.SetReplaced(ctx, w.current)
 			return done, nil
 		}
 	}

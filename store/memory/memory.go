@@ -134,9 +134,10 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	batch := store.Batch{Revision: s.log.Revision() + 1}
-	results := make([]*schema.Object, len(ops))
+	results, before := make([]*schema.Object, len(ops)), make([]*schema.Object, len(ops))
 	for i, op := range ops {
 		current := s.index.Get(op.Target())
+		before[i] = current
 		answer, ev, err := evaluate(op, current, store.AuthorOf(ctx), batch.Revision)
 		if err != nil {
 			return nil, store.AtIndex(err, i)
@@ -146,6 +147,7 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 			batch.Events = append(batch.Events, ev)
 		}
 	}
+	store.SetReplaced(ctx, before)
 	if len(batch.Events) == 0 {
 		return results, nil
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 var capabilities = storetest.Capabilities{
-	Compact: func(_ testing.TB, s store.Interface, revision int64) { s.(*memory.Store).Compact(revision) },
+	Replaced: true,
+	Compact:  func(_ testing.TB, s store.Interface, revision int64) { s.(*memory.Store).Compact(revision) },
 }
 
 func newStore(testing.TB) store.Interface { return memory.New() }

@@ -23,6 +23,8 @@ type Capabilities struct {
 	Compact func(tb testing.TB, s store.Interface, revision int64)
 	// Ops is the maximum number of operations in a transaction; 0 means MaxTxnOps.
 	Ops int
+	// Replaced says that the store fills store.Replaced.
+	Replaced bool
 	// Records is the number of records kept for an object; 0 means 10, -1 any number.
 	Records int
 	// Settle makes the store drop at once what it drops in the background. It is nil if
@@ -45,6 +47,7 @@ func Run(t *testing.T, newStore New, can Capabilities) {
 		{"Delete", deleteCases},
 		{"Deletion", deletionCases},
 		{"Txn", txnCases},
+		{"Replaced", replacedCases},
 		{"History", historyCases},
 		{"Contract", contractCases},
 		{"Read", readCases},
@@ -76,6 +79,12 @@ type testCase struct {
 func needsBound(t *testing.T, can Capabilities) {
 	if can.Records < 0 {
 		t.Skip("this store keeps any number of records")
+	}
+}
+
+func needsReplaced(t *testing.T, can Capabilities) {
+	if !can.Replaced {
+		t.Skip("this store does not say what a write replaced")
 	}
 }
 
