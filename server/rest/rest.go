@@ -36,10 +36,13 @@ func Mount(r chi.Router, d *discovery.Publisher, sockets Sockets, proxies *proxy
 	r.Get("/v1/registration", v1.answer(v1.registrations))
 	r.Get("/v1/registration/", v1.answer(v1.registrations))
 	r.Get("/v1/registration/{key}", v1.answer(v1.endpoints))
-	r.Get("/v1/clusters/{cluster}/{node}", v1.answer(v1.clusters))
-	r.Get("/v1/listeners/{cluster}/{node}", v1.answer(v1.listeners))
-	r.Get("/v1/routes/{table}/{cluster}/{node}", v1.answer(v1.routes))
-	r.Get("/v1/az/{cluster}/{node}", v1.zone)
+	r.Group(func(r chi.Router) {
+		r.Use(v1.ofNode)
+		r.Get("/v1/clusters/{cluster}/{node}", v1.answer(v1.clusters))
+		r.Get("/v1/listeners/{cluster}/{node}", v1.answer(v1.listeners))
+		r.Get("/v1/routes/{table}/{cluster}/{node}", v1.answer(v1.routes))
+		r.Get("/v1/az/{cluster}/{node}", v1.zone)
+	})
 	r.Get("/cache_stats", v1.stats.show)
 	r.Post("/cache_stats_delete", v1.stats.reset)
 

@@ -20,12 +20,6 @@ type discoveryV1 struct {
 // ask the parameters of the path.
 func (d discoveryV1) answer(ask func(part func(string) string) (discovery.Answer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if node := wire.PathParam(r, "node"); node != "" {
-			if err := d.proofs.admit(r, discovery.Node{ID: node}); err != nil {
-				d.write(w, r, err)
-				return
-			}
-		}
 		a, err := ask(func(name string) string { return wire.PathParam(r, name) })
 		if err != nil {
 			d.write(w, r, err)
@@ -34,6 +28,18 @@ func (d discoveryV1) answer(ask func(part func(string) string) (discovery.Answer
 		d.stats.count(r.URL.Path, a.Version)
 		writeBody(w, a.Body)
 	}
+}
+
+// ofNode refuses a proxy that may not be the proxy of the node in the path. Every route with a
+// node passes it.
+func (d discoveryV1) ofNode(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := d.proofs.admit(r, discovery.Node{ID: wire.PathParam(r, "node")}); err != nil {
+			d.write(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (d discoveryV1) registrations(func(string) string) (discovery.Answer, error) {
