@@ -30,13 +30,13 @@ type Options struct {
 	// DryRun makes the server check every write and return the result without storing
 	// it.
 	DryRun bool
-	// Retries is how often a request is sent again that the server did not accept, with
-	// 429 or 503 and a Retry-After. The client waits at least that time, longer with
-	// each try, and stops when the context ends. 0 returns the error at once.
+	// Retries is how often the client repeats a request that the server answered with 429
+	// or 503 and a Retry-After. The client waits at least that time, longer with each try,
+	// and stops when the context ends. 0 returns the error at once.
 	Retries int
-	// LastKnown makes a read of the newest state that fails because the server's store
-	// does not answer read the last state that the server knows. Warn then gets a text
-	// with store.LastKnown in it, once for each Client.
+	// LastKnown changes reads of the newest state while the server's store does not answer.
+	// Instead of failing, such a read returns the last state that the server knows. Warn
+	// then gets a text with store.LastKnown in it, once for each Client.
 	LastKnown bool
 }
 

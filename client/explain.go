@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/explain"
 )
 
-// ProxyRef selects a proxy by its whole node id. For a proxy that the server does not know
-// it also has the labels of the workload.
+// ProxyRef selects a proxy by its whole node id. For a proxy that the server does not know,
+// it can also state the labels of the workload.
 type ProxyRef struct {
 	Node   string
 	Labels string // app=web,version=v1

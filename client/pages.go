@@ -12,9 +12,9 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Selection selects the objects to list. Nil Kinds means all kinds, and an empty
-// Namespace all namespaces. The selectors have the syntax of the API, such as
-// team=reviews,stage!=test and spec.hosts=reviews. Each of the kinds must have the
+// Selection selects the objects to list. Nil Kinds means all kinds, and an empty Namespace
+// all namespaces. The selectors have the syntax of the API, such as
+// team=reviews,stage!=test and spec.hosts=reviews. Each of the kinds must have the selected
 // fields. A kind that occurs twice is listed once, at its first place.
 type Selection struct {
 	Kinds          []*schema.Kind
@@ -23,9 +23,9 @@ type Selection struct {
 }
 
 // Pages lists the selected objects by kind, namespace and name, at most opts.Limit at a
-// time, or all at once if it is 0. All pages have the revision of the first page, which
-// the other options determine. An error ends the pages. Each page begins after the last
-// object of the page before: a server that repeats an object gets an error.
+// time, or all at once if it is 0. All pages have the revision of the first page, which the
+// other options determine. An error ends the pages. Each page begins after the last object
+// of the page before. If the server repeats an object, Pages returns an error.
 //
 // The error is store.ErrExpired if the server no longer keeps that revision, for
 // example after a compaction. Drop the earlier pages then: they are part of a state

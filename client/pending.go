@@ -6,8 +6,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// These bound what a watch holds, in events and in bytes of memory as weightOf
-// estimates them.
+// Limits of the events that a watch holds: their number, and their memory as estimated by
+// weightOf.
 const (
 	maxHeld       = 100_000
 	maxHeldWeight = 256 << 20

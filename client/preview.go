@@ -15,21 +15,21 @@ import (
 // proxies.
 type Preview struct {
 	Revision int64 `json:"revision"` // compared with
-	// Proxies is the number of proxies that were compared, NotLookedAt the number of
-	// those that were not. Missing lists the replicas that did not answer; their
-	// proxies are unknown.
+	// Proxies is the number of proxies that were compared, and NotLookedAt the number of
+	// the others. Missing lists the replicas that did not answer; their proxies are
+	// unknown.
 	Proxies     int      `json:"proxies"`
 	NotLookedAt int      `json:"notLookedAt"`
 	Missing     []string `json:"missing"`
 	// Changes are sorted by type and name. Omitted is the number of further changes.
 	Changes []ResourceChange `json:"changes"`
 	Omitted int              `json:"omitted"`
-	// Problems are the new problems that there would be.
+	// Problems are the problems that the objects would cause.
 	Problems diag.List `json:"problems"`
-	// Solved are the present problems that would be gone.
+	// Solved are the present problems that the objects would solve.
 	Solved diag.List `json:"solved"`
-	// NotLookedAtInV1 is the number of kinds of proxies that PreviewInV1 left out.
-	// Neither list has what they lose.
+	// NotLookedAtInV1 is the number of kinds of proxies that PreviewInV1 left out. Neither
+	// list covers their losses.
 	NotLookedAtInV1 int `json:"notLookedAtInV1"`
 }
 
@@ -45,14 +45,14 @@ type ResourceChange struct {
 	Nodes   []string `json:"nodes"`
 }
 
-// Preview returns what the objects of a text would change. The text is YAML documents;
-// those without a namespace get the given one. Nothing is stored.
+// Preview returns the changes that the objects of a text would make. The text is YAML
+// documents; those without a namespace get the given one. Preview stores nothing.
 func (c *Client) Preview(ctx context.Context, text []byte, namespace string) (*Preview, error) {
 	return c.preview(ctx, text, namespace, url.Values{})
 }
 
-// PreviewWithout is Preview without some stored objects, as if they were deleted. The text
-// must not have them.
+// PreviewWithout is Preview as if some stored objects were deleted. The text must not
+// contain them.
 func (c *Client) PreviewWithout(ctx context.Context, text []byte, namespace string, without []schema.Key) (*Preview, error) {
 	if len(without) == 0 {
 		return c.Preview(ctx, text, namespace)
@@ -64,8 +64,7 @@ func (c *Client) PreviewWithout(ctx context.Context, text []byte, namespace stri
 	return c.preview(ctx, text, namespace, url.Values{"without": {strings.Join(refs, ",")}})
 }
 
-// PreviewInV1 is Preview whose problems include what Envoys of the v1 API would lose,
-// as in ProblemsInV1.
+// PreviewInV1 is a Preview whose problems include those of ProblemsInV1.
 func (c *Client) PreviewInV1(ctx context.Context, text []byte, namespace string) (*Preview, error) {
 	return c.preview(ctx, text, namespace, inV1())
 }

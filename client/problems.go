@@ -7,8 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Problems are the parts of the objects that the server's compiled configuration could
-// not honour, and the revision of the store that it was compiled from.
+// Problems are the problems of the server's compiled configuration, and the store revision
+// that it was compiled from.
 type Problems struct {
 	Revision int64     `json:"revision"`
 	Problems diag.List `json:"problems"`
@@ -19,9 +19,9 @@ type Problems struct {
 	NotLookedAt int `json:"notLookedAt,omitempty"`
 }
 
-// Problems returns what the compilation of the objects found, in general and for each
-// proxy. The server answers once everything that was written before is compiled. It
-// fails if that takes more than some seconds.
+// Problems returns the problems that the compilation of the objects found, in general and
+// for each proxy. The server answers when it has compiled everything that was written
+// before the call. The call fails if that takes more than some seconds.
 func (c *Client) Problems(ctx context.Context) (*Problems, error) {
 	return c.problems(ctx, nil)
 }

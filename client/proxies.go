@@ -20,12 +20,13 @@ type Proxy struct {
 	// State is Disconnected for a proxy that was connected and is not now, else empty.
 	State    string     `json:"state,omitempty"`
 	LastSeen *time.Time `json:"lastSeen,omitempty"` // of a disconnected one
-	// Lost: a disconnected one did not end its connection itself. It may run.
+	// Lost means that a disconnected proxy did not end its connection itself. It may still
+	// run.
 	Lost bool `json:"lost,omitempty"`
 	// Revision is the store revision that the proxy runs, 0 while it is unknown, and always
 	// over v1.
 	Revision int64 `json:"revision"`
-	// FetchedRevision is the one that a proxy over v1 has fetched.
+	// FetchedRevision is the revision that a v1 proxy has fetched.
 	FetchedRevision int64                `json:"fetchedRevision,omitempty"`
 	Types           map[string]ProxyType `json:"types"` // by explain.Types
 }
@@ -64,8 +65,8 @@ func (c *Client) ProxiesOf(ctx context.Context, key schema.Key) ([]Proxy, error)
 	return c.proxies(ctx, "", objectQuery(key))
 }
 
-// AllProxiesOf is ProxiesOf with those that are disconnected, also if it is not known any
-// more what they had.
+// AllProxiesOf is ProxiesOf with the disconnected proxies, even if their configuration is
+// unknown.
 func (c *Client) AllProxiesOf(ctx context.Context, key schema.Key) ([]Proxy, error) {
 	query := objectQuery(key)
 	query.Set("disconnected", "true")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// These bound the pause between two tries.
+// Limits of the pause between two tries.
 const (
 	mostPause         = 30 * time.Second
 	leastConflict     = 5 * time.Millisecond

@@ -28,7 +28,7 @@ func rollbackOf(scope store.Scope, revision int64) map[string]any {
 // RollbackStep is the result of one step of a rollback.
 type RollbackStep struct {
 	Results []Result
-	// Undone are the objects that are left unchanged.
+	// Undone are the objects that the step leaves unchanged.
 	Undone []Undone
 	// Remaining is the number of objects still to be changed, as far as they were
 	// counted.

@@ -17,8 +17,8 @@ type Token struct {
 	End  time.Time
 }
 
-// CreateToken asks for a token of a ServiceAccount. No audiences mean that of the API. The
-// error is store.ErrNotFound if there is no such account.
+// CreateToken requests a token of a ServiceAccount. Without audiences, the token is for the
+// API. The error is store.ErrNotFound if there is no such account.
 func (c *Client) CreateToken(ctx context.Context, namespace, account string, audiences []string, life time.Duration) (Token, error) {
 	seconds := int64(life / time.Second)
 	body, err := json.Marshal(authentication.TokenRequest{Spec: authentication.TokenRequestSpec{Audiences: audiences, ExpirationSeconds: &seconds}})
@@ -43,7 +43,7 @@ type User struct {
 	Groups []string
 }
 
-// WhoAmI returns the user that the server takes the client for.
+// WhoAmI returns the user as which the server identifies the client.
 func (c *Client) WhoAmI(ctx context.Context) (User, error) {
 	path := c.base + "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 	text, err := c.call(ctx, request{method: http.MethodPost, url: path, body: []byte("{}"), contentType: jsonType}, maxErrorAnswer)

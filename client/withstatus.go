@@ -41,7 +41,7 @@ func (l *ListWithStatus) Objects() *store.List {
 	return list
 }
 
-// Weight estimates what the items take in memory, in bytes.
+// Weight estimates the memory of the items, in bytes.
 func (l *ListWithStatus) Weight() (weight int) {
 	for _, item := range l.Items {
 		weight += item.weight()
@@ -49,10 +49,10 @@ func (l *ListWithStatus) Weight() (weight int) {
 	return weight
 }
 
-// FollowStatuses calls tell with the status of each object in a scope of one kind, then
-// with each change of a status, until ctx or the stream ends. It returns an error as
-// Watch does. It is no watch of the objects: it may report a status twice, and does not
-// report deletions.
+// FollowStatuses calls tell with the status of each object in a scope of one kind, and then
+// with each changed status, until ctx or the stream ends. It returns an error as Watch
+// does. It is not a watch of the objects: it may report a status twice, and does not report
+// deletions.
 func (c *Client) FollowStatuses(ctx context.Context, scope store.Scope, tell func(ObjectWithStatus)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

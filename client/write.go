@@ -21,7 +21,7 @@ import (
 type Text struct {
 	Kind      *schema.Kind
 	Namespace string
-	// Name is not needed to create.
+	// Name may be empty for a create.
 	Name string
 	// Body is one YAML or JSON document.
 	Body []byte

@@ -18,8 +18,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Compiler compiles a sequence of snapshots and recomputes only what the change
-// between them affects. Its methods are safe for concurrent use.
+// Compiler compiles a sequence of snapshots. For each one it recomputes only the results
+// that changed since the one before. Its methods are safe for concurrent use.
 type Compiler struct {
 	mu    sync.Mutex
 	snap  *mesh.Snapshot
@@ -33,20 +33,21 @@ type Compiler struct {
 // results.
 func NewCompiler() *Compiler { return NewCompilerWithin(NewQuota(0)) }
 
-// NewCompilerWithin returns a compiler whose results count against a Quota.
-// What it compiles is the present mesh of the Quota: it never waits for others.
+// NewCompilerWithin returns a compiler whose results count against a Quota. It compiles the
+// present mesh of the Quota, and never waits for others.
 func NewCompilerWithin(quota *Quota) *Compiler { return &Compiler{quota: quota} }
 
-// NewCompilerBeside returns a compiler of another mesh than the present one. Its views
-// need room that the present mesh leaves: without it, ProxyWithin returns ErrOverBudget.
-// The room is given back by Release and Close, and when the compiler is collected.
+// NewCompilerBeside returns a compiler for a mesh other than the present one. Its views may
+// use only memory that the present mesh leaves free; without it, ProxyWithin returns
+// ErrOverBudget. Release and Close give the memory back, and so does the garbage collection
+// of the compiler.
 func NewCompilerBeside(quota *Quota) *Compiler {
 	c := &Compiler{quota: quota, stake: &stake{room: &quota.room}}
 	runtime.AddCleanup(c, (*stake).end, c.stake)
 	return c
 }
 
-// Advance sets the snapshot that Proxy compiles from now on.
+// Advance sets the snapshot for all further calls of Proxy.
 func (c *Compiler) Advance(next *mesh.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +82,8 @@ func (c *Compiler) anew(settings *mesh.Settings) {
 	}
 }
 
-// Close removes all that the compiler holds from the Quota. Afterwards only Advance may be called.
+// Close removes the compiler's results from the Quota. Afterwards only Advance may be
+// called.
 func (c *Compiler) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,10 +111,9 @@ func (c *Compiler) Proxy(v mesh.View) (*ir.Config, diag.List) {
 	return config, problems // Without limits there is no error.
 }
 
-// ProxyWithin is like Proxy, but stays within the Quota and within a bound of work
-// that no view of a mesh within its budget comes near. It ends early when ctx ends.
-// On an error, a view that was compiled before is unchanged, and a new view is not
-// kept.
+// ProxyWithin is like Proxy, but stays within the Quota and within a bound of work. No view
+// of a mesh within its budget comes near that bound. It ends early when ctx ends. On an
+// error, a view that was compiled before is unchanged, and a new view is not kept.
 func (c *Compiler) ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error) {
 	return c.proxy(v, func(isNew bool, do func()) error {
 		if !c.hold() {
@@ -208,7 +209,7 @@ func (c *Compiler) Problems() diag.List {
 	return out
 }
 
-// ProblemsOf returns those among Problems that the given objects have. It examines
+// ProblemsOf returns the part of Problems that is about the given objects. It examines
 // other objects only as far as they may affect these.
 func (c *Compiler) ProblemsOf(objects map[diag.Ref]bool) diag.List {
 	c.mu.Lock()

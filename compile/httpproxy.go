@@ -22,11 +22,11 @@ func (c *writer) httpProxy() {
 	})
 }
 
-// Combined returns all tables of ports merged into one, named ProxyTable. Only
-// domains with a port are kept, except at port 80, which a URL without a port
-// means. Routes are shared with the tables. The merged table of an ingress may have
-// two virtual hosts with the same name: Pilot returned such tables to any client,
-// but Envoy rejects them.
+// Combined returns all tables of ports merged into one, named ProxyTable. It keeps only
+// domains with a port, except at port 80, because a URL without a port means port 80.
+// Routes are shared with the tables. The merged table of an ingress may have two virtual
+// hosts with the same name: Pilot returned such tables to any client, but Envoy rejects
+// them.
 func Combined(ports []*ir.RouteTable) *ir.RouteTable {
 	all := &ir.RouteTable{Name: ProxyTable}
 	for _, table := range ports {

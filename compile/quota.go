@@ -7,9 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Quota bounds what several compilers hold together: the number of their results, and
-// the memory of meshes that are compiled beside the present one. It is safe for
-// concurrent use.
+// Quota bounds the memory of several compilers together: the number of their results, and
+// the memory of meshes other than the present one. It is safe for concurrent use.
 type Quota struct {
 	*query.Quota
 	room room
@@ -19,12 +18,12 @@ type Quota struct {
 // bound. The budget of the present mesh bounds the other meshes.
 func NewQuota(most int) *Quota { return &Quota{Quota: query.NewQuota(most)} }
 
-// Short reports whether the meshes beside the present one take more memory than it
-// leaves to them, as after it has grown.
+// Short reports whether the other meshes use more memory than the present one leaves to
+// them, for example after it has grown.
 func (q *Quota) Short() bool { return q.room.isShort() }
 
-// A part takes about 14 KiB if eleven kinds of proxies are sent it: what all of them
-// share, and what each adds.
+// A part takes about 14 KiB if eleven kinds of proxies receive it. This includes the data
+// that all of them share, and the data that each adds.
 const (
 	sharedKiB  = 3
 	viewKiB    = 1

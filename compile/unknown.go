@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// blockAll is the virtual host for all unknown hosts, under Istio's name. The other
-// one, allow_any, has the route passOn.
+// blockAll is the virtual host for all unknown hosts, with Istio's name. The other one,
+// allow_any, has the route passOn.
 var (
 	passOn   = &ir.Route{Clusters: []ir.WeightedCluster{{Name: ir.Passthrough, Weight: ir.WholeWeight}}}
 	blockAll = &ir.VirtualHost{Name: "block_all", Domains: []string{"*"}, Routes: []*ir.Route{{

@@ -16,16 +16,16 @@ import (
 
 // Outcome is the result of an operation on a stored object.
 type Outcome struct {
-	// Stored is the object after the operation. It is nil if the object was removed. It
-	// is the same pointer as before if nothing changed, so nothing must be written.
+	// Stored is the object after the operation. It is nil if the object was removed. It is
+	// the same pointer as before if nothing changed; then there is nothing to write.
 	Stored *schema.Object
 	// Answer is the result for the caller: Stored, or the last state of an object that
 	// was removed. Its resourceVersion is not set yet.
 	Answer *schema.Object
 }
 
-// Evaluate returns the outcome of an author's operation on the stored object; current
-// is nil if there is none. These are the rules of a write for every driver.
+// Evaluate returns the outcome of an author's operation on the stored object; current is
+// nil if there is none. Every driver applies these rules to its writes.
 func (o Op) Evaluate(current *schema.Object, by Author) (Outcome, error) {
 	switch o.Verb {
 	case OpCreate:

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// ChangeLogBytes is the approximate maximum of what a ChangeLog keeps, as measured by
-// Batch.Size.
+// ChangeLogBytes is the approximate maximum size of the changes in a ChangeLog, as measured
+// by Batch.Size.
 const ChangeLogBytes = 64 << 20
 
 // ChangeLog is the recent history of a store in memory: the newest batches of events,

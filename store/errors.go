@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// These are the kinds of failure that a caller can tell apart with errors.Is, on both
-// sides of the network. Every other error is an internal error.
+// The kinds of failure. A caller can tell them apart with errors.Is, on both sides of the
+// network. Every other error is an internal error.
 var (
 	ErrNotFound    = errors.New("not found")
 	ErrExists      = errors.New("already exists")
@@ -22,9 +22,9 @@ var (
 	ErrSlow        = errors.New("watcher too slow")
 	ErrUnavailable = errors.New("store unavailable")
 	ErrTooLarge    = errors.New("too large")
-	// ErrOutcomeUnknown means that a write was sent and no answer came, so it may or
-	// may not have been done. Repeating it may do it twice; read the state first. All
-	// other errors of a write mean that nothing was written.
+	// ErrOutcomeUnknown means that a write was sent and no answer came. The store may or
+	// may not have done it. If you repeat it, it may be done twice, so read the state
+	// first. All other errors of a write mean that nothing was written.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 	ErrFull           = errors.New("store full")
 	// ErrUnreadable means that the value stored under the key is not a valid object.
@@ -35,7 +35,7 @@ var (
 // found by errors.Is), and a detail for people.
 type Error struct {
 	Kind error
-	// Op is the operation, such as "list". It is empty where the kind and the detail say
+	// Op is the operation, such as "list". It is empty if the kind and the detail are
 	// enough.
 	Op  string
 	Key schema.Key
@@ -43,7 +43,7 @@ type Error struct {
 	Index int
 	// Current is the stored resourceVersion behind a conflict, if known.
 	Current string
-	// Detail says more than Kind does. It may be empty.
+	// Detail adds to Kind. It may be empty.
 	Detail string
 	// Problems are the field errors behind ErrInvalid.
 	Problems diag.List

@@ -13,9 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Author is the user that changes something and the user's program, as the request
-// states them. The JSON is that of stored records. A store records both and does not verify them: the component in front of
-// the server must authenticate users.
+// Author is the user that changes something, and the user's program. The JSON is that of
+// stored records. A store records both and does not verify them: its caller must.
 type Author struct {
 	User      string `json:"user,omitempty"`
 	UserAgent string `json:"program,omitempty"`
@@ -48,18 +47,18 @@ func AuthorOf(ctx context.Context) Author {
 type Record struct {
 	// Revision is the revision of the change.
 	Revision int64
-	// Verb follows from the result: OpCreate if there was no object before, OpDelete if
-	// there is none after, OpUpdate otherwise.
+	// Verb depends on the result: OpCreate if there was no object before, OpDelete if there
+	// is none after, OpUpdate otherwise.
 	Verb   Verb
 	Time   time.Time
 	Author Author
-	// Transaction is the same for all changes of one transaction and differs from all
-	// others.
+	// Transaction is an id. It is the same for all changes of one transaction, and differs
+	// from that of all others.
 	Transaction string
 	// Before is the state that the change replaced, nil if there was none.
 	Before *schema.Object
-	// Lost means that there was a state before and it is not kept: it could not be
-	// read, or it was too large for the store.
+	// Lost means that there was a state before, but it is not kept: it could not be read,
+	// or it was too large for the store.
 	Lost bool
 }
 
@@ -72,9 +71,9 @@ type Version struct {
 	// Change is nil for the oldest known version if the change that began it is no
 	// longer kept.
 	Change *Record
-	// AbsentSince is the revision since which it is known that there was no object:
-	// after a version without an object, or before the oldest version if a create began
-	// it. An unrecorded object may have existed earlier. In the oldest version, 0 means
+	// AbsentSince is the revision from which on the object is known not to have existed:
+	// after a version without an object, or before the oldest version if a create began it.
+	// An unrecorded object may have existed earlier. In the oldest version, 0 means
 	// unknown.
 	AbsentSince int64
 }
@@ -125,19 +124,19 @@ type Historian interface {
 	// History returns the known versions of an object, the newest first. The error is
 	// ErrNotFound if there are none.
 	History(ctx context.Context, key schema.Key) ([]Version, error)
-	// Changes returns the differences in scope since a revision, sorted by kind,
-	// namespace and name. It includes objects that were changed and changed back. No
-	// changed object is left out: the error is ErrExpired if records do not reach back
-	// to that revision, or if this cannot be excluded. That error has the key of the
-	// object, if known. The error is ErrFuture if the revision is not reached, and
-	// ErrTooLarge if more than MaxTxnOps objects have changed.
+	// Changes returns the differences in scope since a revision, sorted by kind, namespace
+	// and name. It includes objects that were changed and changed back. It never omits a
+	// changed object: the error is ErrExpired if records do not reach back to that
+	// revision, or may not. That error has the key of the object, if known. The error is
+	// ErrFuture if the store has not reached the revision, and ErrTooLarge if more than
+	// MaxTxnOps objects have changed.
 	Changes(ctx context.Context, scope Scope, revision int64) ([]Difference, error)
-	// ChangesPage returns a part of Changes, however many objects have changed. The
-	// order of keys is fixed by the store. Each page shows the state at the time of its
-	// own call. So pages, each after the last key of the page before, hold every object
-	// that had changed at the first call exactly once. more reports whether another
-	// page follows; that page may be empty. A page with more has at least one
-	// difference.
+	// ChangesPage returns a part of Changes, however many objects have changed. The store
+	// fixes the order of keys. Each page shows the state at the time of its own call.
+	// Request each page after the last key of the page before. Together, the pages then
+	// have each object that had changed at the first call exactly once. more reports
+	// whether another page follows; that page may be empty. If more is true, the page has
+	// at least one difference.
 	ChangesPage(ctx context.Context, scope Scope, opts ChangesOptions) (page []Difference, more bool, err error)
 }
 
@@ -184,13 +183,13 @@ func SortDifferences(ds []Difference) {
 	})
 }
 
-// Reach says how far back the records of an object are complete; 0 means unknown. Every
-// change after Floor has a record. No record from Oldest on is missing before the
-// oldest record that is kept.
+// Reach describes how far back the records of an object are complete; 0 means unknown.
+// Every change after Floor has a record. From Oldest up to the oldest kept record, no
+// record is missing.
 type Reach struct{ Floor, Oldest int64 }
 
-// Versions combines the records of an object, the oldest first, and its present state
-// into versions, the newest first.
+// Versions turns the records of an object, the oldest first, and its present state into
+// versions, the newest first.
 func Versions(records []Record, current *schema.Object, reach Reach) []Version {
 	var out []Version
 	after, lost := current, false

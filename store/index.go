@@ -41,8 +41,8 @@ func compareNamespaces(a, b string) int {
 // Index is a sorted set of objects in memory with one object for each key. The zero
 // Index is empty. It is not safe for concurrent use.
 //
-// The objects of a kind are in a tree, in list order. So a namespace is a contiguous
-// range, and the cost of a write hardly grows with the number of objects.
+// The objects of a kind are in a tree, in list order. So a namespace is a contiguous range,
+// and the cost of a write grows little with the number of objects.
 type Index struct {
 	byKey  map[schema.Key]*schema.Object
 	byKind map[string]*btree.BTree[*schema.Object]

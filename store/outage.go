@@ -8,9 +8,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Outage is a time in which a store has not answered.
+// Outage is a period in which a store has not answered.
 type Outage struct {
-	// Since is when it answered last.
+	// Since is the time of its last answer.
 	Since time.Time
 	// Revision is that of the last known state.
 	Revision int64
@@ -22,11 +22,11 @@ func (o Outage) String() string {
 		time.Since(o.Since).Round(time.Second))
 }
 
-// LastKnown is in each warning about an answer that has the last known state because the
-// store does not answer.
+// LastKnown is a part of each warning about an answer with the last known state, given
+// because the store does not answer.
 const LastKnown = "this is the last known state"
 
-// Warning says that an answer has the last known state.
+// Warning returns the warning for an answer with the last known state.
 func (o Outage) Warning() string {
 	return fmt.Sprintf("the store has not answered for %s: %s, of revision %d", time.Since(o.Since).Round(time.Second), LastKnown, o.Revision)
 }
@@ -34,11 +34,11 @@ func (o Outage) Warning() string {
 // Follower is a Reader that reads from a copy of another store.
 type Follower interface {
 	// Outage returns the present outage of the other store. ok is false if it answers.
-	// While there is one, linearizable reads fail at once, and those of Any do not.
+	// During an outage, linearizable reads fail at once, and reads of Any succeed.
 	Outage() (o Outage, ok bool)
 }
 
-// HistoryAtHand is History by whatever state is at hand, if h can give that.
+// HistoryAtHand is History from any available state, however old, if h supports that.
 func HistoryAtHand(ctx context.Context, h Historian, key schema.Key) ([]Version, error) {
 	if at, ok := h.(HistorianAtHand); ok {
 		return at.HistoryAtHand(ctx, key)
@@ -48,11 +48,11 @@ func HistoryAtHand(ctx context.Context, h Historian, key schema.Key) ([]Version,
 
 // HistorianAtHand is a Historian that can answer while a store has no majority.
 type HistorianAtHand interface {
-	// HistoryAtHand is History by whatever state is at hand, however old.
+	// HistoryAtHand is History from any available state, however old.
 	HistoryAtHand(ctx context.Context, key schema.Key) ([]Version, error)
 }
 
-// OutageOf returns the present outage of the store that r reads from, if r knows of one.
+// OutageOf returns the present outage of the store that r reads from, if r reports one.
 func OutageOf(r Reader) (o Outage, ok bool) {
 	if f, follows := r.(Follower); follows {
 		return f.Outage()

@@ -35,8 +35,8 @@ func behind(obj *schema.Object, key schema.Key) bool {
 	) > 0
 }
 
-// Continue is the position at which the next page of a list begins: after a key, in the
-// state at a revision, or in the newest state if the revision is 0.
+// Continue is the position of the next page of a list: after a key, in the state at a
+// revision, or in the newest state if the revision is 0.
 type Continue struct {
 	Revision int64
 	After    schema.Key

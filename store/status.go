@@ -14,7 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// These causes tell apart two failures with the same reason. The first is that of
+// Causes that distinguish two failures with the same reason. The first is that of
 // Kubernetes.
 const (
 	causeFuture metav1.CauseType = metav1.CauseTypeResourceVersionTooLarge
@@ -64,8 +64,8 @@ var statusTable = []statusRow{
 	{kind: ErrInvalid, code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest},
 }
 
-// ToStatus returns an error as a client may see it: its kind as reason and code, its
-// object, and field errors as causes. Error.Cause is for logs and never included. An
+// ToStatus converts an error to the Status for a client: its kind becomes the reason and
+// code, and its field errors become causes. Error.Cause is for logs and never included. An
 // error of no kind of this package is an internal error without any detail.
 func ToStatus(err error) *metav1.Status {
 	status := &metav1.Status{
@@ -105,8 +105,8 @@ func ToTxnStatus(err error) *metav1.Status {
 	return status
 }
 
-// InOp adds to a failure, in its message and as a cause, the operation of a transaction
-// that failed.
+// InOp adds the failed operation of a transaction to a failure: in its message, and as a
+// cause.
 func InOp(status *metav1.Status, index int, why string) {
 	at := opField(index)
 	status.Message = at + ": " + status.Message

@@ -35,31 +35,30 @@ func (s Scope) Contains(k schema.Key) bool {
 		(s.Name == "" || s.Name == k.Name)
 }
 
-// ReadOptions say how fresh the answer of a Get must be. The zero value is
-// linearizable: the answer reflects every write acknowledged before the call began.
+// ReadOptions set how fresh the answer of a Get must be. The zero value is linearizable:
+// the answer reflects every write acknowledged before the call began.
 type ReadOptions struct {
-	// AtLeast accepts an answer that reflects at least this revision. The call waits
-	// for that revision if necessary, as long as the context allows. 0 means
-	// linearizable. Any accepts whatever state is at hand.
+	// AtLeast accepts an answer that reflects at least this revision. The call waits for
+	// that revision if necessary, as long as the context allows. 0 means linearizable. Any
+	// accepts any available state.
 	AtLeast int64
 }
 
-// Any, as ReadOptions.AtLeast or ListOptions.AtLeast, accepts whatever state is at
-// hand, however old.
+// Any, as ReadOptions.AtLeast or ListOptions.AtLeast, accepts any available state, however
+// old.
 const Any int64 = -1
 
-// ListOptions say how fresh a List must be, as ReadOptions do, or pin its revision.
+// ListOptions set how fresh a List must be, as ReadOptions do, or pin its revision.
 type ListOptions struct {
 	AtLeast int64
 	// Exact lists the state at exactly this revision; 0 means not pinned. The error is
 	// ErrExpired if the revision was compacted, and ErrFuture if it is not reached yet.
 	// Exact and AtLeast must not be used together.
 	Exact int64
-	// Limit is the maximum number of objects in the list; 0 means no limit. After skips
-	// all keys up to and including that key, in list order. An object with that key
-	// need not exist. After and AtLeast must not be used together. Pages at one Exact
-	// revision, each after the last object of the page before, together are the list at
-	// that revision.
+	// Limit is the maximum number of objects in the list; 0 means no limit. After skips all
+	// keys up to and including that key, in list order. An object with that key need not
+	// exist. After and AtLeast must not be used together. To get a list in pages, request
+	// all of them at one Exact revision, each after the last object of the page before.
 	Limit int
 	After schema.Key
 }
@@ -71,9 +70,9 @@ type List struct {
 	// and repeats nothing.
 	Revision int64
 	Items    []*schema.Object
-	// Remaining is the number of objects in scope after the last item that Limit left
-	// out, unreadable ones included. It is -1 if there may be some that were not
-	// counted. A list without items is the last page.
+	// Remaining is the number of objects in scope that Limit left out after the last item,
+	// unreadable ones included. It is -1 if some may have been left out but not counted. A
+	// list without items is the last page.
 	Remaining int
 	// Unreadable are the stored values in scope that cannot be read and therefore are
 	// not in Items.
@@ -151,13 +150,13 @@ type Interface interface {
 	// given, with the revision of the deletion as its resourceVersion.
 	Update(ctx context.Context, obj *schema.Object) (*schema.Object, error)
 
-	// UpdateFunc is Update with the object that change returns for the stored object.
-	// The result is written only if that object is still the stored one. If another
-	// writer was faster, change is called again with the newer object, until ctx ends.
-	// So no write is lost, and none fails because another write came first. A
-	// resourceVersion that change itself sets must be the stored one, else the error is
-	// ErrConflict. An error of change is returned unchanged. change must be quick, may
-	// be called any number of times, and must not use the store.
+	// UpdateFunc is Update with the object that change returns for the stored object. The
+	// result is written only if that object is still the stored one. If another writer was
+	// faster, change is called again with the newer object, until ctx ends. So no write is
+	// lost, and no write fails because another one came first. If change sets a
+	// resourceVersion, it must be the stored one, else the error is ErrConflict. An error
+	// of change is returned unchanged. change must be quick, may be called any number of
+	// times, and must not use the store.
 	UpdateFunc(ctx context.Context, key schema.Key, change Change) (*schema.Object, error)
 
 	// Delete removes an object if it meets the preconditions. It returns the last state
@@ -194,10 +193,10 @@ const (
 	OpUpdate Verb = "update"
 	OpDelete Verb = "delete"
 	// OpApply updates the stored object, or creates one if there is none. It does not
-	// create if its resourceVersion (ErrNotFound) or uid (ErrConflict) refers to an
-	// earlier object. An apply by function gets nil if there is no object, and sets the
-	// field owners (metadata.managedFields) itself. After any other verb the author
-	// owns the fields that it changes, if the object was ever applied by function.
+	// create an object if its resourceVersion (ErrNotFound) or uid (ErrConflict) refers to
+	// an earlier one. An apply by function gets nil if there is no object, and sets the
+	// field owners (metadata.managedFields) itself. If the object was ever applied by
+	// function, the author of any other write owns the fields that the write changes.
 	OpApply Verb = "apply"
 )
 
@@ -233,8 +232,8 @@ const (
 	Deleted  EventType = "DELETED"
 )
 
-// A watch over HTTP sends these frames beside changes: a bookmark says that all changes
-// up to a revision were sent, an error says why the watch ends.
+// A watch over HTTP also sends these frames. A bookmark states that all changes up to a
+// revision were sent. An error states why the watch ends.
 const (
 	BookmarkFrame = "BOOKMARK"
 	ErrorFrame    = "ERROR"
@@ -249,14 +248,14 @@ type Event struct {
 	Previous *schema.Object
 }
 
-// Batch holds all changes in scope of one or more whole revisions, in order. A
-// transaction is never split. A Batch without events says only that the watcher has
-// received everything up to Revision.
+// Batch holds all changes in scope of one or more whole revisions, in order. A transaction
+// is never split. A Batch without events states only that the watcher has received
+// everything up to Revision.
 type Batch struct {
 	Revision int64
 	Events   []Event
-	// Readings are the values in scope that became unreadable, or stopped being
-	// unreadable, in order. A store that never loses a value has none.
+	// Readings are the values in scope that became unreadable, or readable again, in order.
+	// A store that never loses a value has none.
 	Readings []Reading
 }
 
@@ -279,11 +278,11 @@ type Watcher interface {
 // not by both.
 type Puller interface {
 	Watcher
-	// Ready has a token while Pull may return something: until Pull reports that there
-	// is nothing, and again when there is something new. It is never closed. The end of
-	// the watch is an error of Pull; the end of its context adds no token.
+	// Ready has a token while Pull may return a batch. Pull removes the token when there is
+	// none, and the next new batch adds one. Ready is never closed. Pull reports the end of
+	// the watch as an error; the end of its context adds no token.
 	Ready() <-chan struct{}
-	// Pull returns the next batch, as Batches would deliver it, if there is one now.
+	// Pull returns the next batch, as Batches would deliver it, if one is available now.
 	// Its error is that of Err.
 	Pull() (b Batch, some bool, err error)
 }

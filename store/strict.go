@@ -9,9 +9,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Strict returns a store that checks every call before it passes it on. Objects that
-// schema.Validate refuses, and calls that break the contract, fail with ErrInvalid and
-// all problems found. So drivers need no such checks.
+// Strict returns a store that checks every call before it passes it on. If schema.Validate
+// refuses an object, or a call breaks the contract, the call fails with ErrInvalid and all
+// problems found. So drivers need no such checks.
 func Strict(behind Interface) Interface { return &strict{behind} }
 
 type strict struct{ Interface }

@@ -2,8 +2,8 @@ package store
 
 import "sync"
 
-// TerminalError holds the reason why a watch ended. Implementations of Watcher embed
-// it. Err is safe for concurrent use at any time.
+// TerminalError holds the error that ended a watch. Implementations of Watcher embed it.
+// Err is safe for concurrent use at any time.
 type TerminalError struct {
 	mu  sync.Mutex
 	err error

@@ -10,29 +10,28 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Unreadable is a stored value that cannot be decoded as an object: its bytes were
-// damaged, or another program wrote it. It is not served as an object, so no reader
-// acts on part of one. A delete removes it, and an update with a whole object replaces
-// it.
+// Unreadable is a stored value that cannot be decoded as an object: its bytes were damaged,
+// or another program wrote it. No reader gets it as an object, so none acts on a part of
+// one. A delete removes it, and an update with a whole object replaces it.
 type Unreadable struct {
-	// Key is empty if the value is stored at a place that belongs to no object.
+	// Key is empty if the place of the value belongs to no object.
 	Key schema.Key
 	// Place is where the store keeps the value.
 	Place    string
 	Revision int64
-	// Why says what is wrong with the value.
+	// Why describes the fault of the value.
 	Why string
 }
 
 // Reading reports that a value cannot be read, or that there is no longer such a value.
 type Reading struct {
 	Unreadable
-	// Mended means that the place holds an object again, or nothing.
+	// Mended means that the place has a readable object again, or no value.
 	Mended bool
 }
 
-// Inspector is a Reader that knows which values are unreadable without reading all of
-// them again.
+// Inspector is a Reader that keeps a list of the unreadable values, so that it need not
+// read all values again.
 type Inspector interface {
 	// Unreadable returns the values in scope that cannot be read at present, sorted by
 	// key and place.
@@ -67,7 +66,8 @@ func (u Unreadable) Problem() diag.Problem {
 	return p
 }
 
-// FollowedProblem is Problem for an object whose last good state the proxies follow.
+// FollowedProblem is Problem for an object whose last good state is still in use at the
+// proxies.
 func (u Unreadable) FollowedProblem(last *schema.Object) diag.Problem {
 	p := u.Problem()
 	p.Message = "the stored value cannot be read: " + u.Why + "; proxies follow the last good state, of revision " + last.Meta.ResourceVersion + ": " + howToMend

@@ -9,9 +9,9 @@ import (
 
 // Errors of Try.
 var (
-	// ErrFull means that there are as many values as the Quota allows.
+	// ErrFull means that the number of values has reached the Quota.
 	ErrFull = errors.New("too many results are kept")
-	// ErrDear means that the computation takes more steps than it may.
+	// ErrDear means that the computation takes more steps than allowed.
 	ErrDear = errors.New("too many steps")
 )
 
@@ -52,8 +52,8 @@ func (t *tally) end() {
 	}
 }
 
-// Discard removes the graph's values from its Quota now. It waits for Do to end.
-// The graph must not be used afterwards.
+// Discard removes the graph's values from its Quota now. It waits for Do to end. Do not use
+// the graph afterwards.
 func (g *Graph) Discard() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -47,10 +47,9 @@ func NewGraphWithin(q *Quota) *Graph {
 	return g
 }
 
-// Do calls do, which may set inputs and read results, while no other goroutine
-// does. A value that do reads stays only if it is kept or if a kept result depends
-// on it. If a query panics, Do passes the panic on, and the next reader computes
-// that query.
+// Do calls do while no other goroutine uses the graph. do may set inputs and read results.
+// A value that do reads stays only if it is kept or if a kept result depends on it. If a
+// query panics, Do passes the panic on, and the next reader computes that query.
 func (g *Graph) Do(do func(r *Reader)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -66,8 +66,8 @@ func (in *Input[K, V]) Get(r *Reader, key K) V {
 	return c.value
 }
 
-// Value returns the value for a key without recording a read: code that sets values
-// may compare them.
+// Value returns the value for a key without recording a read. It is for code that sets
+// values and compares them first.
 func (in *Input[K, V]) Value(key K) V {
 	if c := in.cells[key]; c != nil {
 		return c.value

@@ -19,9 +19,9 @@
 //	lag.go        how far the view is behind the source
 //
 // The cache has one watch of the source, regardless of how many watch the cache. If the
-// source implements store.Rewinder, the cache follows it from as far back as the change
-// log reaches. So watches that resume after a restart find the changes they missed in
-// memory.
+// source implements store.Rewinder, the cache follows it from as far back as the change log
+// reaches. So a watch that resumes after a restart finds in memory the changes that it
+// missed.
 //
 // A change is applied once and atomically: readers see whole revisions.
 package cache
@@ -112,8 +112,8 @@ func (c *Cache) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// HasSynced reports whether the view has ever been complete: as new as the source was
-// when it was first read. It stays true.
+// HasSynced reports whether the view has ever been complete, that is, as new as the source
+// was at the first read. It stays true.
 func (c *Cache) HasSynced() bool {
 	select {
 	case <-c.synced:

@@ -21,8 +21,8 @@ type lastGood struct {
 	since int64
 }
 
-// LastGood returns the state of an object that proxies follow because its stored value
-// cannot be read, or nil if there is none.
+// LastGood returns the last good state of an object whose stored value cannot be read,
+// which proxies follow instead. It returns nil if there is none.
 func (c *Cache) LastGood(key schema.Key) *schema.Object {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

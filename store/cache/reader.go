@@ -29,8 +29,8 @@ func (c *Cache) Outage() (store.Outage, bool) {
 	return store.Outage{Since: since, Revision: c.changes.Revision()}, down
 }
 
-// CatchUp waits until the view has everything that was stored before the call, and
-// returns the revision that the view has then reached.
+// CatchUp waits until the view has everything that was stored before the call, and returns
+// the revision of the view then.
 func (c *Cache) CatchUp(ctx context.Context) (int64, error) {
 	err := c.reach(ctx, 0)
 	return c.changes.Revision(), err

@@ -129,8 +129,9 @@ func (s *Store) adopt(ctx context.Context) error {
 	return err
 }
 
-// Rewind implements store.Rewinder. etcd does not report how far back it keeps changes,
-// only whether a given revision is still there, so Rewind searches for the oldest one.
+// Rewind implements store.Rewinder. etcd does not report how far back it keeps changes. It
+// reports only whether it still has a given revision, so Rewind searches for the oldest
+// one.
 func (s *Store) Rewind(ctx context.Context, to int64) (int64, error) {
 	newest, err := s.Revision(ctx)
 	if err != nil || to >= newest {

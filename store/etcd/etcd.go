@@ -90,19 +90,19 @@ var (
 	_ store.Counter    = (*Store)(nil)
 )
 
-// New returns a store on a client, which the caller closes. An object in etcd that
-// cannot be read never blocks the others: it is logged, and lists and watches leave it
-// out and report it (store.Unreadable). A request for it gets ErrUnreadable. It can be
-// deleted, and an update with a whole object replaces it.
+// New returns a store on a client, which the caller closes. An object in etcd that cannot
+// be read never blocks the others: it is logged, and lists and watches leave it out and
+// report it (store.Unreadable). A request for it gets ErrUnreadable. A delete removes it,
+// and an update with a whole object replaces it.
 func New(client *clientv3.Client, prefix string, log *slog.Logger) *Store {
 	s := &Store{client: client, keys: newLayout(prefix), log: log, limits: DefaultLimits}
 	s.Verbs = store.VerbsOf(s.Txn)
 	return s
 }
 
-// NewEmbedded returns a store on an embedded etcd, with EmbeddedLimits. Its history is
-// dropped where the present state needs the room. Use one Store per etcd: several do not
-// know of each other's records.
+// NewEmbedded returns a store on an embedded etcd, with EmbeddedLimits. It drops history if
+// the present state needs the space. Use one Store per etcd, because several do not know of
+// each other's records.
 func NewEmbedded(e *embedded.Etcd, prefix string, log *slog.Logger) *Store {
 	s := New(e.Client(), prefix, log)
 	s.Limit(EmbeddedLimits)

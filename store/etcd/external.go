@@ -20,9 +20,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd/etcdlog"
 )
 
-// These set how a client stays connected to an external etcd. It detects a member that
-// is silently gone within keepAlive and keepAliveTimeout. It finds a member that comes
-// back within reconnectAtMost.
+// Timing of the connections to an external etcd. The client detects a silent member within
+// keepAlive and keepAliveTimeout. It finds a member that comes back within reconnectAtMost.
 const (
 	dialTimeout      = 5 * time.Second
 	keepAlive        = 10 * time.Second

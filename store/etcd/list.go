@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// List implements store.Reader. Keys sort as lists do, so a page is a range with a
+// List implements store.Reader. Keys have the order of lists, so a page is a range with a
 // limit.
 func (s *Store) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
 	span := s.keys.span(scope)

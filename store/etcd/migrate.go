@@ -16,11 +16,11 @@ import (
 // Migration copies all objects under a prefix, with their history, from one etcd into
 // another.
 //
-// The target must have no objects under that prefix. While it is being filled, a key
-// marks it and the head of the clock is missing, so any Store on it refuses reads and
-// writes (store.ErrUnavailable). The head is written last, when everything was read
-// back. So a reader gets everything or nothing. The next migration starts over if one
-// was killed. Of two migrations at the same time, the later one wins.
+// The target must have no objects under that prefix. While it is being filled, a key marks
+// it and the head of the clock is missing, so any Store on it refuses reads and writes
+// (store.ErrUnavailable). Run writes the head last, after it has read everything back. So a
+// reader gets everything or nothing. If a migration is killed, the next one starts over. Of
+// two migrations at the same time, the later one wins.
 //
 // The target assigns its own revisions, in the order of the old ones. The changes of
 // one transaction stay one transaction if etcd accepts its size.
@@ -32,8 +32,8 @@ type Migration struct {
 	Progress func(done, total int)
 }
 
-// These stay within what etcd accepts in one transaction by default: 128 requests and
-// 1.5 MiB. migrateOps must be even, because an entry goes with its record.
+// Limits of one transaction, within the defaults of etcd: 128 requests and 1.5 MiB.
+// migrateOps must be even, because each entry is written together with its record.
 const (
 	migrateOps   = 120
 	migrateBytes = 1 << 20

@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// These bound the remembered writes that peek has not seen yet, in number and in bytes
+// Limits of the remembered writes that peek has not seen yet: their number, and their bytes
 // of JSON.
 const (
 	maxWritten  = 512
@@ -35,9 +35,9 @@ type written struct {
 	revision int64
 }
 
-// Guess makes writes start from the object that peek returns: a state as read from
-// etcd, of any age, or nil if it is unknown. peek must return immediately. Call Guess
-// before the first write and the first watch.
+// Guess makes writes start from the object that peek returns. This is a state of any age
+// that was read from etcd, or nil if it is unknown. peek must return immediately. Call
+// Guess before the first write and the first watch.
 func (s *Store) Guess(peek func(schema.Key) *schema.Object) { s.optimistic.peek = peek }
 
 // fill guesses the state for a whole transaction, if it can. It assumes that a create

@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// These bound the objects that are kept until the watch returns them, in number and in
-// bytes of JSON. The watch decodes the objects that were dropped.
+// Limits of the objects that are kept until the watch returns them: their number, and their
+// bytes of JSON. The watch decodes objects beyond the limits.
 const (
 	maxPending  = 1024
 	pendingSize = 16 << 20

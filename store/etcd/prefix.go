@@ -11,9 +11,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd/roster"
 )
 
-// Holds returns an error for a prefix under which nothing was ever stored if another
-// prefix has objects. Such a prefix is wrong, and proxies would get a mesh without
-// objects.
+// Holds returns an error if nothing was ever stored under the prefix but another prefix has
+// objects. Then the prefix is probably wrong, and proxies would get a mesh without objects.
 func Holds(ctx context.Context, client *clientv3.Client, prefix string) error {
 	ours, stores, _, err := storesIn(ctx, client, prefix)
 	if err != nil || ours || len(stores) == 0 {

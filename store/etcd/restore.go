@@ -8,7 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd/embedded"
 )
 
-// RestoreOptions say what is restored and where.
+// RestoreOptions state what to restore, and where.
 type RestoreOptions struct {
 	File   string // the snapshot
 	Dir    string // the data folder: empty, or created if missing
@@ -19,17 +19,18 @@ type RestoreOptions struct {
 // Restored is the result of a restore.
 type Restored struct {
 	Objects int
-	// Unreadable are values of the snapshot that are no objects. They are restored
-	// unchanged.
+	// Unreadable are values of the snapshot that cannot be decoded as objects. They are
+	// restored unchanged.
 	Unreadable []store.Unreadable
-	// Then is the revision of the snapshot's store, Now the revision after the restore.
+	// Then is the revision of the store in the snapshot. Now is the revision after the
+	// restore.
 	Then, Now int64
 	Settings  []byte // as given to KeepSettings, nil for none
 }
 
 // Restore creates the data folder of an embedded etcd from a snapshot. Objects and their
-// history are unchanged. The clock leaps forward and earlier revisions are compacted, so
-// watches and lists that resume from the time of the lost store get store.ErrExpired. If
+// history are unchanged. The clock jumps forward and earlier revisions are compacted. So
+// watches and lists that resume from a revision of the lost store get store.ErrExpired. If
 // anything fails, the folder is unchanged.
 func Restore(ctx context.Context, opts RestoreOptions) (r Restored, err error) {
 	err = embedded.Restore(ctx, opts.File, embedded.Options{Dir: opts.Dir, Log: opts.Log}, func(e *embedded.Etcd) error {

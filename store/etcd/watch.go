@@ -12,9 +12,9 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// These bound what waits for the reader of a watch, in batches and in bytes as measured
-// by store.Batch.Size. The watch of a reader that falls further behind ends with
-// store.ErrSlow and drops what waited.
+// Limits of the batches that wait for the reader of a watch: their number, and their bytes
+// as measured by store.Batch.Size. If a reader falls further behind, its watch ends with
+// store.ErrSlow and drops the waiting batches.
 const (
 	queueLength = 8 << 10
 	queueBytes  = 64 << 20
@@ -22,11 +22,11 @@ const (
 
 // Watch implements store.Reader.
 //
-// For any scope, etcd is asked for all changes of the store, on a stream that no other
-// watch uses; docs/decisions/014-one-feed.md has the reasons. One answer of etcd holds
-// one or more whole revisions. etcd splits an answer only for clients that ask for
-// fragments, and this client does not. The client resumes by itself after a lost
-// connection, after the last change that it received.
+// Whatever the scope, the watch asks etcd for all changes of the store, on a stream of its
+// own; docs/decisions/014-one-feed.md has the reasons. One answer of etcd holds one or more
+// whole revisions. etcd splits an answer only for clients that ask for fragments, and this
+// client does not. After a lost connection, the client resumes by itself behind the last
+// change that it received.
 func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
 	newest, reached, err := s.clock(ctx)
 	switch {

@@ -11,10 +11,10 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Txn implements store.Interface. It is optimistic: it writes the result of the
-// operations on condition that the state is still the one that they were applied to. If
-// not, etcd's refusal includes the new state for another try. It terminates because
-// each lost race is another writer's success, and when ctx ends.
+// Txn implements store.Interface. It is optimistic: it applies the operations to a state,
+// and writes the result on condition that the state is unchanged. Otherwise etcd's refusal
+// includes the new state for another try. It ends when ctx ends, and it makes progress
+// because each lost race is another writer's success.
 //
 // The first try may use a guess of the state. Only a write may rely on a guess, because
 // etcd refuses it if the guess is wrong. Any other outcome is first confirmed with

@@ -1,6 +1,6 @@
-// Package managedfields tracks which manager owns which field of an object, and
-// merges applied parts into it: the server-side apply of Kubernetes, by its own
-// library, with types that are derived from the JSON Schemas of the kinds.
+// Package managedfields tracks which manager owns which field of an object, and merges
+// applied parts into the object. It is the server-side apply of Kubernetes, and uses the
+// library of Kubernetes with types derived from the JSON Schemas of the kinds.
 //
 // Owners are tracked after an object was first applied
 // (docs/decisions/026-server-side-apply.md). All functions are pure, and safe for
@@ -22,16 +22,15 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// MaxManagers is the maximum number of owners of one object. Their entries together
-// have at most schema.MaxOwnersBytes bytes. The library keeps ten owners that do
-// not apply.
+// MaxManagers is the maximum number of owners of one object. Their entries together have at
+// most schema.MaxOwnersBytes bytes. The library keeps at most ten owners that do not apply.
 const MaxManagers = 64
 
 // ErrTooMany means that an object cannot have a further owner.
 var ErrTooMany = fmt.Errorf("an object can have %d field managers, whose managedFields are %d bytes long together", MaxManagers, schema.MaxOwnersBytes)
 
-// Misfit means that a part can be merged into no object: an entry of a list with
-// several writers is there twice, or lacks its key.
+// Misfit means that a part cannot be merged into any object: an entry of a list with
+// several writers occurs twice, or lacks its key.
 type Misfit struct{ Field, Message string }
 
 func (m *Misfit) Error() string { return m.Field + ": " + m.Message }
@@ -71,9 +70,10 @@ func Apply(current *schema.Object, part *schema.Part, manager string, force bool
 	return json.Marshal(next.Object)
 }
 
-// Updated returns the owners after a manager has replaced current by next: the
-// owners that next itself names, or else those of current, and the manager as the
-// owner of the changes, in the version in which next was written. There are none until the object is first applied.
+// Updated returns the owners after a manager has replaced current by next. These are the
+// owners that next itself names, or else those of current. The manager owns the changed
+// fields, in the version in which next was written. Until the object is first applied,
+// there are no owners.
 func Updated(current, next *schema.Object, manager string) []metav1.ManagedFieldsEntry {
 	before := current.Meta.ManagedFields
 	if len(before) == 0 && len(next.Meta.ManagedFields) == 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Version is a state of an object, nil for none or an unknown one, and the change
-// that led to it. Created says that there was no object before. Program is "" if it
-// is not known.
+// Version is a state of an object, and the change that led to it. The state is nil if there
+// was no object or it is unknown. Created means that there was no object before. Program is
+// "" if it is unknown.
 type Version struct {
 	Object  *schema.Object
 	Created bool
@@ -22,8 +22,8 @@ type Version struct {
 // beforeFirstApply is Kubernetes's owner of fields whose writer is not known.
 const beforeFirstApply = "before-first-apply"
 
-// Past has the owners of an object's fields by its known versions.
-// The zero Past is that of an object without known versions.
+// Past has the owners of an object's fields, computed from its known versions. The zero
+// Past is that of an object without known versions.
 type Past struct {
 	owners []metav1.ManagedFieldsEntry
 	before *schema.Object // the newest version
@@ -48,9 +48,8 @@ func Follow(versions []Version) Past {
 	return p
 }
 
-// Since returns the object with the owners that it would have if they had always
-// been tracked, as far as its past is known. Nothing is known of an object that is
-// older than its past.
+// Since returns the object with the owners that it would have if they had been tracked from
+// the start of its past. If the object is newer than its past, it gets no owners.
 func Since(past Past, current *schema.Object) (*schema.Object, error) {
 	switch {
 	case len(current.Meta.ManagedFields) > 0:

@@ -27,8 +27,8 @@ type Capabilities struct {
 	Replaced bool
 	// Records is the number of records kept for an object; 0 means 10, -1 any number.
 	Records int
-	// Settle makes the store drop at once what it drops in the background. It is nil if
-	// there is nothing to drop.
+	// Settle makes the store drop at once everything that it drops in the background. It is
+	// nil if there is nothing to drop.
 	Settle func(tb testing.TB, s store.Interface)
 }
 

@@ -1,7 +1,7 @@
 // Package embedded runs an etcd inside this process: a cluster of one, which listens
-// nowhere and keeps itself within its bounds. In comes a data folder; out comes a client
-// that calls it, a snapshot of all that it holds, and what it occupies. It knows nothing
-// of objects: package etcd above it does.
+// nowhere and keeps itself within its bounds. Callers give it a data folder. It returns a
+// client that calls the etcd, a snapshot of all its data, and the space that the data uses.
+// It knows nothing about objects: package etcd above it does.
 //
 //	embedded.go    start, readiness and end (lock.go: one process per folder)
 //	inspect.go     reads the database file before etcd does

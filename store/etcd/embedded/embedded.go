@@ -27,7 +27,7 @@ const MaxRequestBytes = 8 << 20
 // store needs two, and the transaction one more.
 const maxTxnOps = 2*store.MaxTxnOps + 1
 
-// These are the defaults of Options and the bounds of the history.
+// The defaults of Options, and the bounds of the history.
 const (
 	// DefaultQuotaBytes bounds present state and history together.
 	DefaultQuotaBytes = 4 << 30
@@ -43,8 +43,8 @@ type Options struct {
 	// Dir is the data folder. It is created if missing. Only one process may use it.
 	Dir string
 	Log *slog.Logger
-	// QuotaBytes is the maximum that is stored; 0 means DefaultQuotaBytes. A write that
-	// would exceed it fails with store.ErrFull.
+	// QuotaBytes bounds the stored bytes; 0 means DefaultQuotaBytes. A write that would
+	// exceed it fails with store.ErrFull.
 	QuotaBytes int64
 }
 
@@ -192,23 +192,23 @@ func (e *Etcd) Err() error {
 	}
 }
 
-// Usage returns what etcd occupied when the keeper last measured it, a moment ago.
+// Usage returns the space that etcd used when the keeper last measured it, a moment ago.
 func (e *Etcd) Usage() Usage { return *e.keeper.usage.Load() }
 
 // State returns the state that etcd has in memory. It holds every revision that was ever
 // acknowledged or read.
 func (e *Etcd) State() mvcc.KV { return e.etcd.Server.KV() }
 
-// WhenCrowded has the keeper call drop when the present state needs room that history
-// records of objects take. drop deletes some of them and reports whether there were any.
+// WhenCrowded makes the keeper call drop when the history records of objects use space that
+// the present state needs. drop deletes some records and reports whether there were any.
 func (e *Etcd) WhenCrowded(drop func(context.Context) (bool, error)) { e.keeper.drop.Store(&drop) }
 
 // closeLimit is far more than a stop takes on any disk that still answers.
 const closeLimit = time.Minute
 
-// Close stops etcd, waits until everything is written and closed, and releases the data
-// folder. After a failure of etcd it does not wait, and the folder is released when the
-// process ends. Call it once.
+// Close stops etcd, waits until all data is written and all files are closed, and releases
+// the data folder. After a failure of etcd it does not wait, and the folder is released
+// when the process ends. Call it once.
 func (e *Etcd) Close() error {
 	closed := make(chan struct{})
 	go func() {

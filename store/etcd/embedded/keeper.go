@@ -48,12 +48,13 @@ type Usage struct {
 	// InUse is the size of the database's content, including pending writes. File is
 	// the size of its file, which includes holes that will be reused.
 	InUse, File int64
-	// OnItsWay is the size of the writes admitted in the last moments. InUse may count
-	// them twice, because nothing signals when they have reached the database.
+	// OnItsWay is the size of the recently admitted writes. InUse may count them twice,
+	// because etcd does not report when they have reached the database.
 	OnItsWay int64
 	// Quota is the limit of InUse.
 	Quota int64
-	// Live is the size of the present state, History what compactions can free.
+	// Live is the size of the present state. History is the size of the data that
+	// compactions can free.
 	Live, History int64
 	// OldestRevision is the oldest revision that can be read or watched from.
 	OldestRevision int64

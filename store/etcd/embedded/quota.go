@@ -27,7 +27,7 @@ type quota struct {
 	moved   chan struct{} // closed when any of these changes
 }
 
-// EntryOverhead is about what an entry costs beside its value, in bytes.
+// EntryOverhead is the approximate cost of an entry in addition to its value, in bytes.
 const EntryOverhead = 256
 
 // roomWait is how long a write waits for history to free room.
@@ -119,15 +119,15 @@ func (q *quota) settle(history int64, now time.Time) {
 	q.moved = make(chan struct{})
 }
 
-// KV is the way to an embedded etcd, with the quota that bounds what it stores. The
-// requests themselves are not checked: a writer asks before it writes.
+// KV accesses an embedded etcd, and has the quota for its stored bytes. It does not check
+// requests: a writer calls Admit before it writes.
 type KV struct {
 	clientv3.KV
 	quota *quota
 }
 
-// Admit admits a write of a number of bytes, or returns store.ErrFull. If dropping
-// history may free enough room, it waits for that, 5 seconds at most.
+// Admit admits a write of a number of bytes, or returns store.ErrFull. If dropping history
+// may free enough space, it waits for that, 5 seconds at most.
 func (k KV) Admit(ctx context.Context, bytes int64) error { return k.quota.admit(ctx, bytes) }
 
 // AdmitNow is Admit without the wait.

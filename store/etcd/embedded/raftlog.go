@@ -12,11 +12,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// These bound the raft log of a cluster of one, in which no member has to catch up. In
-// memory etcd cuts the log every hundred entries, down to raftKept; on disk every
-// raftSnapshot entries. A start reads all entries since the last cut into memory. The
-// cost for small writes is below the noise of the disk
-// (docs/decisions/008-embedded-store.md).
+// Limits of the raft log. A cluster of one has no member that must catch up. In memory etcd
+// cuts the log every hundred entries, down to raftKept; on disk every raftSnapshot entries.
+// A start reads all entries since the last cut into memory. The cost for small writes is
+// too small to measure (docs/decisions/008-embedded-store.md).
 const (
 	raftSnapshot = 100
 	raftKept     = 10

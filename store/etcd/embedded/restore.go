@@ -25,7 +25,7 @@ const revisionLeap = 1_000_000_000
 const unfinished = ".restoring-"
 
 // Restore creates a data folder from a snapshot file. The folder must be empty, and is
-// created if missing. The revision leaps forward, and earlier revisions are compacted.
+// created if missing. The revision jumps forward, and earlier revisions are compacted.
 // Restore starts an etcd on the restored data, calls check, and then moves the data into
 // the folder in one step. If anything fails, the folder is unchanged.
 func Restore(ctx context.Context, file string, to Options, check func(*Etcd) error) error {

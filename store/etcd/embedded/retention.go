@@ -11,8 +11,8 @@ type retention struct {
 	quota     int64 // for present state and history together
 }
 
-// These are percentages of the quota. Above crowded, history is dropped for present
-// state in steps that are worth a compaction; above urgent, in steps of any size.
+// Percentages of the quota. Above crowded, the keeper drops history in steps that are large
+// enough for a compaction. Above urgent, it drops steps of any size.
 const (
 	crowded = 80
 	urgent  = 95

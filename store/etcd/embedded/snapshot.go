@@ -15,9 +15,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Snapshot is everything that an embedded etcd holds at one moment, in the format of
-// etcd's own snapshots: the database followed by its SHA-256. While it is open, the
-// database file is not defragmented (ErrSnapshotOpen).
+// Snapshot is the whole content of an embedded etcd at one moment, in the format of etcd's
+// own snapshots: the database followed by its SHA-256. While a snapshot is open, the
+// database file cannot be defragmented (ErrSnapshotOpen).
 type Snapshot struct {
 	db   backend.Snapshot
 	gone func() // signals that the snapshot no longer reads the file

@@ -1,5 +1,5 @@
-// Package etcdlog writes what etcd logs to a slog.Logger. It passes only warnings and
-// worse, without those that no operator could act on.
+// Package etcdlog writes the log of etcd to a slog.Logger. It passes on only warnings and
+// errors, and drops those that no operator could act on.
 package etcdlog
 
 import (

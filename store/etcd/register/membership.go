@@ -32,8 +32,8 @@ func (r *Register) Run(ctx context.Context) error {
 	}
 }
 
-// CutOff returns since when etcd has not confirmed that this member is in the register.
-// is is false while the member is in the register, or may be.
+// CutOff returns the time since which etcd has not confirmed that this member is in the
+// register. is is false while the member is in the register, or may be.
 func (r *Register) CutOff() (since time.Time, is bool) {
 	since = *r.heard.Load()
 	return since, time.Since(since) > r.lease

@@ -24,8 +24,8 @@ type Replica struct {
 	URL      string `json:"url"`  // the address for other replicas
 	Host     string `json:"host,omitempty"`
 	Instance string `json:"instance,omitempty"` // differs after each start
-	// Missing is since when nothing has been heard of a replica that did not leave. It
-	// is zero for a present one.
+	// Missing is the time since which a replica has been silent without having left. It is
+	// zero for a present one.
 	Missing time.Time `json:"-"`
 }
 

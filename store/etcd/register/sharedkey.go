@@ -22,7 +22,7 @@ const (
 	TokenKey   = "token-key"   // which signs the tokens of service accounts
 )
 
-// SharedKey returns a random key of 32 bytes that all servers share that share the store:
+// SharedKey returns a random key of 32 bytes. All servers on the same store share it:
 //
 //	<prefix>/<name>
 //

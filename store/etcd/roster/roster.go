@@ -1,6 +1,6 @@
-// Package roster keeps in etcd what each server that shares a store knows of its proxies.
-// It stores pages of text, which it does not read. A server writes its own pages, and
-// sees those of all.
+// Package roster stores in etcd what servers know about their proxies. The servers share a
+// store. The package stores pages of text and does not interpret them. A server writes its
+// own pages, and reads the pages of all servers.
 package roster
 
 import (
@@ -17,8 +17,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Roster is the pages of all servers, as this server last saw them. Make it with New. It
-// is safe for concurrent use, but Put.
+// Roster has the pages of all servers, as this server last saw them. Make it with New. All
+// methods except Put are safe for concurrent use.
 //
 //	<prefix>/proxies/<server>/<page>
 type Roster struct {
@@ -33,15 +33,16 @@ type Roster struct {
 	pages map[string]map[int]string // by server
 }
 
-// New returns the roster under a prefix. Pages of a server that is gone are kept for keep.
+// New returns the roster under a prefix. After a server is gone, its pages stay for the
+// time keep.
 func New(client *clientv3.Client, prefix string, keep time.Duration, log *slog.Logger) *Roster {
 	return &Roster{client: client, prefix: Root(prefix), keep: keep, log: log, pages: map[string]map[int]string{}}
 }
 
-// Root returns what the keys of all pages under a prefix begin with.
+// Root returns the common prefix of the keys of all pages.
 func Root(prefix string) string { return strings.TrimRight(prefix, "/") + "/proxies/" }
 
-// Load reads all pages, and returns the revision that they are of.
+// Load reads all pages, and returns their revision.
 func (r *Roster) Load(ctx context.Context) (revision int64, err error) {
 	found, err := r.client.Get(ctx, r.prefix, clientv3.WithPrefix())
 	if err != nil {
@@ -56,8 +57,8 @@ func (r *Roster) Load(ctx context.Context) (revision int64, err error) {
 	return found.Header.Revision, nil
 }
 
-// Follow keeps the pages up to date until ctx ends, from a revision on. It reads all again
-// where changes are missing.
+// Follow keeps the pages up to date until ctx ends, starting after a revision. If changes
+// are missing, it reads all pages again.
 func (r *Roster) Follow(ctx context.Context, revision int64) error {
 	for {
 		if revision > 0 {

@@ -43,7 +43,8 @@ func (s *Session) completeNamespaces(cmd *cobra.Command, _ []string, toComplete 
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
-// Known returns the server's objects in a scope, none if the server does not answer.
+// Known returns the server's objects in a scope. It returns none if the server does not
+// answer.
 func (s *Session) Known(ctx context.Context, scope store.Scope) []*schema.Object {
 	c, err := s.Connect(func(string) {})
 	if err != nil {

@@ -12,8 +12,8 @@ func (s *Session) Connect(warn func(string)) (*client.Client, error) {
 }
 
 // ConnectToRead is Connect for verbs that show a state. If the server's store does not
-// answer, they show the last known state, and warn. A warning that comes with several
-// answers is given to warn once.
+// answer, they show the last known state, and warn. If several answers have the same
+// warning, warn gets it once.
 func (s *Session) ConnectToRead(warn func(string)) (*client.Client, error) {
 	var told sync.Map
 	once := func(text string) {
@@ -24,7 +24,7 @@ func (s *Session) ConnectToRead(warn func(string)) (*client.Client, error) {
 	return s.ConnectWith(client.Options{Warn: once, LastKnown: true})
 }
 
-// ConnectWith is Connect with options besides those of the session.
+// ConnectWith is Connect with options in addition to those of the session.
 func (s *Session) ConnectWith(opts client.Options) (*client.Client, error) {
 	opts.Timeout, opts.UserAgent = s.RequestTimeout, "istioctl/"+s.Version
 	if err := s.Access.Or(s.credentials).Apply(&opts, s.Server); err != nil {

@@ -7,7 +7,8 @@ import "io"
 type Program struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// StdoutIsTerminal also escapes single values, which a program receives unchanged.
+	// StdoutIsTerminal means that single values are escaped too. A program receives them
+	// unchanged.
 	StdoutIsTerminal bool
 	// StderrIsTerminal allows progress to be drawn.
 	StderrIsTerminal bool
@@ -17,14 +18,12 @@ type Program struct {
 	// User returns the user's name in the operating system.
 	User func() string
 
-	// Outside is the program that this one was made of by Escaped. Its streams do not
-	// escape.
+	// Outside is the program from which Escaped made this one. Its streams do not escape.
 	Outside *Program
 }
 
-// Escaped returns the program with streams that escape all that is written to them, so
-// that no text can control the terminal, and a function that flushes them. Stdout leads
-// to out.
+// Escaped returns the program with streams that escape all text, so that no text can
+// control the terminal. Stdout leads to out. The returned function flushes the streams.
 func (c *Program) Escaped(out io.Writer) (inside *Program, flush func()) {
 	inside = new(*c)
 	stdout, stderr := newStream(out, c.StdoutIsTerminal), newStream(c.Stderr, c.StderrIsTerminal)

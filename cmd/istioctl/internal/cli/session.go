@@ -17,8 +17,8 @@ import (
 // DefaultServer is the server that is used if none is named.
 const DefaultServer = "http://127.0.0.1:8080"
 
-// Session has what all verbs share: the program's inputs and outputs, and the persistent
-// flags.
+// Session is the state that all verbs share: the program's inputs and outputs, and the
+// persistent flags.
 type Session struct {
 	*Program
 	Server    string
@@ -28,7 +28,7 @@ type Session struct {
 	RequestTimeout time.Duration // of one request; 0 for no limit
 	Timeout        time.Duration // of the whole command; 0 for no limit
 
-	// Access has the credentials that flags and the environment give.
+	// Access has the credentials from flags and the environment.
 	Access contexts.Access
 
 	context     string          // the name, "" for the current one

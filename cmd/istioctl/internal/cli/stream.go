@@ -18,8 +18,8 @@ func newStream(raw io.Writer, isTerminal bool) *stream {
 	return &stream{terminal.NewWriter(raw), raw, isTerminal}
 }
 
-// ForProgram returns the raw stream if a program reads it, and the escaping one if a
-// person does. It is for single values, such as those of a JSONPath. Documents do not
+// ForProgram returns the raw stream if a program reads the output, and the escaping one if
+// a person does. It is for single values, such as those of a JSONPath. Documents do not
 // need it, because escapes are a part of their format.
 func ForProgram(w io.Writer) io.Writer {
 	if s, ok := w.(*stream); ok && !s.isTerminal {

@@ -13,5 +13,5 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// OneLine returns a text without line breaks, as a warning in a header has none.
+// OneLine returns a text without line breaks, for comparison with a warning in a header.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

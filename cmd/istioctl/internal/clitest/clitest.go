@@ -23,13 +23,14 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// Followed returns a server whose proxies follow what is written to it. atEnd receives the
-// function that ends it.
+// Followed returns a server whose proxies follow its objects. atEnd receives the function
+// that ends it.
 func Followed(atEnd func(func())) (*server.Server, *discovery.Publisher) {
 	return FollowedOver(memory.New(), nil, atEnd)
 }
 
-// FollowedOver is Followed over a store, to whose server some proxies were connected before.
+// FollowedOver is Followed over a store. Some proxies were connected to an earlier server
+// of that store.
 func FollowedOver(mem *memory.Store, before []discovery.Presence, atEnd func(func())) (*server.Server, *discovery.Publisher) {
 	reads := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
 	proxies := discovery.New(discovery.Options{Source: reads, CheckPatience: time.Minute})
@@ -42,9 +43,9 @@ func FollowedOver(mem *memory.Store, before []discovery.Presence, atEnd func(fun
 	return server.New(server.Options{Store: store.Strict(mem), Reads: reads, Discovery: proxies, ShutdownTimeout: time.Second}), proxies
 }
 
-// Live starts a server whose proxies follow what is written to it, until the end of the
-// test. It returns the URL of the server, and the Publisher that simulated proxies connect
-// to.
+// Live starts a server whose proxies follow its objects, until the end of the test. It
+// returns the URL of the server, and the Publisher for the connections of simulated
+// proxies.
 func Live(t *testing.T) (url string, proxies *discovery.Publisher) {
 	t.Helper()
 	live, proxies := Followed(t.Cleanup)
@@ -78,7 +79,7 @@ func Start(t *testing.T) *Server {
 	return l
 }
 
-// URL returns where the server answers.
+// URL returns the address of the server.
 func (l *Server) URL() string { return "http://" + l.addr }
 
 // Start starts the server again after a Stop.

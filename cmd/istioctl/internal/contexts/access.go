@@ -11,9 +11,9 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/oidclogin"
 )
 
-// Access holds the credentials for a server, or for the proxy in front of it, and how
-// to check the server's identity. Certificates, keys and tokens are file names, except
-// Token, which is in no file.
+// Access holds the credentials for a server, or for the proxy in front of it, and how to
+// check the server's identity. Certificates, keys and tokens are file names, except Token,
+// which is the token itself.
 type Access struct {
 	Token                string `json:"-"`
 	TokenFile            string `json:"tokenFile,omitempty"`

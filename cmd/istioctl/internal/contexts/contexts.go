@@ -32,7 +32,7 @@ type Context struct {
 	Server    string `json:"server,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Access
-	// Login is where the person who uses the context logs in; nil for nowhere.
+	// Login is the issuer at which the user of the context logs in; nil for none.
 	Login *oidclogin.Issuer `json:"login,omitempty"`
 }
 

@@ -1,5 +1,4 @@
-// Package contexts has the config file of istioctl: named servers, each with a
-// namespace and credentials. In comes the environment, which says where the file is;
-// out come contexts, the changed file, and credentials for the client of a server. The
-// package reads and writes files. It asks no server.
+// Package contexts reads and writes the config file of istioctl: named servers, each with a
+// namespace and credentials. The environment names the file. The package returns contexts,
+// and credentials for the client of a server. It sends requests to no server.
 package contexts

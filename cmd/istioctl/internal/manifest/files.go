@@ -164,8 +164,8 @@ func open(ctx context.Context, s *cli.Session, name string) ([]schema.Document, 
 	return schema.Split(text, name), nil
 }
 
-// NoArgs refuses arguments, because each file needs a -f. The error suggests no
-// whole command: that would lack the given flags, such as a dry run.
+// NoArgs refuses arguments, because each file needs a -f. The error suggests no whole
+// command, because the suggestion would lack the given flags, such as a dry run.
 func NoArgs(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

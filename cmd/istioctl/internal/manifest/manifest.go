@@ -24,7 +24,7 @@ type Manifest struct {
 	whole bool
 }
 
-// Text returns what is sent: the author's document, or only the object if it was in a
+// Text returns the text to send: the author's document, or only the object if it was in a
 // List.
 func (m Manifest) Text() client.Text {
 	t := client.Text{Kind: m.Kind, Namespace: m.Meta.Namespace, Name: m.Meta.Name}
@@ -36,8 +36,8 @@ func (m Manifest) Text() client.Text {
 	return t
 }
 
-// As returns the manifest with another object in the place of its own. That object is
-// sent, and not the author's document.
+// As returns the manifest with another object in place of its own. Its Text is then that
+// object, and not the author's document.
 func (m Manifest) As(o *schema.Object) Manifest { return Manifest{Object: o, doc: m.doc} }
 
 // isWhole distinguishes a document with one object from a List of one.
@@ -46,8 +46,8 @@ func isWhole(doc schema.Document, objects []*schema.Object) bool {
 	return len(objects) == 1 && yaml.Unmarshal(doc.Text, &head) == nil && head.Kind == objects[0].Kind.Kind
 }
 
-// Read reads and checks all files. If there are errors in any of them, it returns
-// them together, and nothing may be sent. It prints warnings.
+// Read reads and checks all files. If any of them has errors, it returns all errors
+// together, and the caller must send nothing. It prints warnings.
 func Read(ctx context.Context, s *cli.Session, f Files, preconditions ...Precondition) ([]Manifest, error) {
 	found, _, err := ReadWithWarnings(ctx, s, f, preconditions...)
 	return found, err

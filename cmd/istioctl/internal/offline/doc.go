@@ -1,5 +1,5 @@
-// Package offline makes a mesh of files, for verbs that ask no server. In come the
-// flags -f, --mesh-config and --domain; out comes a snapshot as a server of these
-// objects alone would have it. The package reads files, also those of the secrets that
+// Package offline makes a mesh from files, for verbs that need no server. Callers give it
+// the flags -f, --mesh-config and --domain. It returns the snapshot that a server with only
+// these objects would have. The package reads files, including those of the secrets that
 // the settings name.
 package offline

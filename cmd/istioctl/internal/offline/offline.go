@@ -45,7 +45,8 @@ func (f *Flags) Check(cmd *cobra.Command) error {
 // Offline reports whether files replace the server.
 func (f *Flags) Offline() bool { return f.Files.Given() }
 
-// Snapshot returns the mesh of the files alone. The files are checked as by any verb.
+// Snapshot returns the mesh that consists of the files alone. It checks the files as any
+// verb does.
 func (f *Flags) Snapshot(ctx context.Context, s *cli.Session) (*mesh.Snapshot, []*schema.Object, error) {
 	settings, err := f.Settings(ctx, s)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/pilot-api/pilot-api/internal/wholefile"
 )
 
-// Issuer is where a person logs in.
+// Issuer is an OpenID Connect issuer at which people log in.
 type Issuer struct {
 	URL      string `json:"issuer"`
 	ClientID string `json:"clientID"`
@@ -81,8 +81,8 @@ func (i Issuer) config(ctx context.Context) (*oauth2.Config, error) {
 	}, nil
 }
 
-// Login has a person log in at the issuer, on any device, and writes the tokens into a file.
-// tell says which page to open, and which code to enter there.
+// Login lets a person log in at the issuer, on any device, and writes the tokens into a
+// file. It calls tell with the page to open and the code to enter there.
 func Login(ctx context.Context, i Issuer, file string, tell func(page, code string)) error {
 	ctx, err := i.client(ctx)
 	if err != nil {

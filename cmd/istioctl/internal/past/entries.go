@@ -23,7 +23,7 @@ type Entry struct {
 	Transaction string     `json:"transaction,omitempty"`
 	// Changed lists the fields that differ from the version before, if there was one.
 	Changed []string `json:"changed,omitempty"`
-	// Object is nil after a delete, and where the server has Lost the state.
+	// Object is nil after a delete, and if the server has lost the state (Lost).
 	Object json.RawMessage `json:"object,omitempty"`
 	Lost   bool            `json:"lost,omitempty"`
 
@@ -59,7 +59,7 @@ func Entries(versions []store.Version) ([]Entry, error) {
 // unknown is the text for what the server has forgotten.
 const unknown = "<unknown>"
 
-// WhenText returns how long ago the write was.
+// WhenText returns the age of the write.
 func (e Entry) WhenText() string {
 	if e.Time == nil {
 		return unknown
@@ -67,7 +67,7 @@ func (e Entry) WhenText() string {
 	return duration.HumanDuration(time.Since(*e.Time)) + " ago"
 }
 
-// VerbText returns what the write was.
+// VerbText returns the kind of the write.
 func (e Entry) VerbText() string { return cmp.Or(string(e.Verb), unknown) }
 
 // Who returns the user that the write states.
@@ -89,8 +89,8 @@ func (e Entry) TransactionText(wide bool) string {
 	return id
 }
 
-// ChangedText returns the fields that differ, none for a create or delete, which concerns
-// all fields.
+// ChangedText returns the fields that differ. It returns none for a create or delete,
+// because that concerns all fields.
 func (e Entry) ChangedText(all bool) string {
 	switch {
 	case len(e.Changed) > 0:

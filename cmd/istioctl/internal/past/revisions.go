@@ -38,7 +38,7 @@ type Clock interface {
 	Revision(ctx context.Context) (int64, error)
 }
 
-// Reached refuses a revision in the future, which would show the present state.
+// Reached refuses a revision in the future, because it would show the present state.
 func Reached(ctx context.Context, c Clock, revision int64) error {
 	if revision == 0 {
 		return nil

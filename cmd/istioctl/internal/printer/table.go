@@ -14,7 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Style says what a table shows besides the kind's own columns.
+// Style selects what a table shows in addition to the kind's own columns.
 type Style struct {
 	Wide       bool
 	Namespaces bool // a column for the namespace
@@ -144,7 +144,7 @@ func (t *TableWriter) table(objects []*schema.Object) *metav1.Table {
 	return table
 }
 
-// RowOptions are the options for a table's rows besides its columns.
+// RowOptions are the options for a table's rows, without those for its columns.
 type RowOptions struct {
 	NoHeaders  bool
 	ShowLabels bool

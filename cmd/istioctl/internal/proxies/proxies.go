@@ -11,10 +11,10 @@ import (
 	"github.com/pilot-api/pilot-api/explain"
 )
 
-// Rejected is the state of a type of which the proxy refuses the newest configuration.
+// Rejected is the state of a type if the proxy refuses its newest configuration.
 const Rejected = "REJECTED"
 
-// ShortNode returns the part of a node id that people chose.
+// ShortNode returns the part of a node id that is a name for people.
 func ShortNode(node string) string {
 	if parts := strings.Split(node, "~"); len(parts) == 4 && parts[2] != "" {
 		return parts[2]
@@ -34,7 +34,7 @@ func Worst(one client.Proxy) string {
 	return "not yet"
 }
 
-// Doing says what a proxy does instead of running an object.
+// Doing describes what a proxy does while it does not run an object.
 func Doing(p client.Proxy) string {
 	if p.State == client.Disconnected && p.LastSeen != nil {
 		return fmt.Sprintf("is disconnected, was seen last at %s and ran revision %d then", p.LastSeen.Format(time.DateTime), max(p.Revision, p.FetchedRevision))

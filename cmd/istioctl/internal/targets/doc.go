@@ -1,5 +1,5 @@
 // Package targets finds out which objects the arguments and selectors of a verb mean.
-// In come KIND, KIND NAME and KIND/NAME with -l and --field-selector; out come kinds,
-// keys, and a selection for the server. The completion of names asks the server;
-// nothing else does.
+// Callers give it KIND, KIND NAME and KIND/NAME with -l and --field-selector. It returns
+// kinds, keys, and a selection for the server. Only the completion of names asks the
+// server.
 package targets

@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// SelectorFlags say which objects of a kind are selected.
+// SelectorFlags are the flags that select objects of a kind.
 type SelectorFlags struct{ labels, fields string }
 
 // Add adds the flags to a command.

@@ -34,7 +34,7 @@ func (t Target) In(namespace string) schema.Key {
 	return schema.Key{Kind: t.Kind.Kind, Namespace: namespace, Name: t.Name}
 }
 
-// NameOnly returns an object of which only the key is known.
+// NameOnly returns an object with only a key.
 func NameOnly(key schema.Key) (*schema.Object, error) {
 	kind, ok := schema.KindByName(key.Kind)
 	if !ok {

@@ -28,7 +28,7 @@ type Report struct {
 	broken  error // the first error of printing
 }
 
-// Done reports what was done with an object.
+// Done reports the outcome for an object.
 func (r *Report) Done(o *schema.Object, what Outcome) {
 	r.counts[what]++
 	r.clear()
@@ -45,7 +45,7 @@ func (r *Report) Done(o *schema.Object, what Outcome) {
 	fmt.Fprintf(r.session.Stdout, "%s %s%s%s%s\n", printer.Label(o), done, printer.Where(o), rest, r.mark())
 }
 
-// Failure reports why nothing was done with an object.
+// Failure reports why an object was not changed.
 func (r *Report) Failure(o *schema.Object, reason string) {
 	r.counts[Failed]++
 	r.clear()
@@ -66,7 +66,7 @@ func (r *Report) abandon(rest []Step) {
 }
 
 // Finish prints the total if there is more than one object. The total is for people, so
-// output for programs does not have it.
+// output for programs omits it.
 func (r *Report) Finish() error {
 	r.clear()
 	var parts []string

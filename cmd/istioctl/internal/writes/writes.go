@@ -40,11 +40,12 @@ const (
 
 // Step handles one object of a command that changes many.
 type Step struct {
-	// Object is the object as known beforehand. A delete needs only its name.
+	// Object is the object as far as it is known before the step. A delete needs only its
+	// name.
 	Object *schema.Object
 	// Do sends the one or few requests of the step.
 	Do func(context.Context) (*schema.Object, Outcome, error)
-	// Promise is the outcome that a dry run shows.
+	// Promise is the outcome to show for a dry run.
 	Promise Outcome
 }
 
