@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,10 +13,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/credential"
 )
 
 // Peers are the replicas that serve the same store.
@@ -56,18 +56,11 @@ type Client struct {
 // NewClient returns a Client that verifies replicas by the authorities in caFile, or by
 // those of the system if it is "". sign adds a proof of this replica to a request.
 func NewClient(caFile string, sign func(*http.Request)) (*Client, error) {
-	settings := &tls.Config{MinVersion: tls.VersionTLS12}
-	if caFile != "" {
-		text, err := os.ReadFile(caFile)
-		if err != nil {
-			return nil, err
-		}
-		settings.RootCAs = x509.NewCertPool()
-		if !settings.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s: no certificate in it", caFile)
-		}
+	authorities, err := credential.Authorities(caFile)
+	if err != nil {
+		return nil, err
 	}
-	return newClient(settings, sign), nil
+	return newClient(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}, sign), nil
 }
 
 func newClient(settings *tls.Config, sign func(*http.Request)) *Client {

@@ -3,7 +3,6 @@ package oidclogin
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/oauth2"
 
+	"github.com/pilot-api/pilot-api/credential"
 	"github.com/pilot-api/pilot-api/internal/wholefile"
 )
 
@@ -54,18 +54,12 @@ func (i Issuer) client(ctx context.Context) (context.Context, error) {
 	if !strings.HasPrefix(i.URL, "https://") {
 		return nil, fmt.Errorf("issuer %q: its URL must begin with https://", i.URL)
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	if i.CAFile != "" {
-		text, err := os.ReadFile(i.CAFile)
-		if err != nil {
-			return nil, err
-		}
-		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
-		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s: no certificate in it", i.CAFile)
-		}
+	authorities, err := credential.Authorities(i.CAFile)
+	if err != nil {
+		return nil, err
 	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}
 	return oidc.ClientContext(ctx, &http.Client{Timeout: timeout, Transport: transport}), nil
 }
 
