@@ -1,15 +1,3 @@
-// Package authz decides what identities may do.
-//
-// In comes an identity and what it asks for. Out comes a Decision with its reason. Package
-// server asks before each request and, for requests that do several things, before each of
-// them.
-//
-//	authz.go       what is asked and answered; the decision without roles
-//	guard.go       the decision about a request
-//	roles.go       the decision by roles and bindings, with the meaning of Kubernetes
-//	rolerules.go   the rules of one role, and whether one allows something
-//	builtin.go     the roles that every server has
-//	escalation.go  writes of roles and bindings: nobody gives rights that they do not have
 package authz
 
 import (
