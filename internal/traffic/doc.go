@@ -1,4 +1,4 @@
-// Package traffic has the tests of what becomes of requests and connections: each test
-// compiles objects, runs a real Envoy with the result, sends requests through it, and looks
-// at the answers. Tests of how package envoy spells a configuration are beside that package.
+// Package traffic tests the effect of objects on requests and connections. Each test
+// compiles objects, runs a real Envoy with the result, sends requests through it, and
+// checks the answers. Tests of the encoding in package envoy are beside that package.
 package traffic

@@ -1,4 +1,4 @@
-// Package describe has the verb describe. In comes one object, of a server or of files;
-// out come its fields, status, references, problems, changes and proxies, as text for
-// people or as a document. The package only reads.
+// Package describe has the verb describe. It takes one object, of a server or of files, and
+// prints its fields, status, references, problems, changes and proxies, as text for people
+// or as a document. The package only reads.
 package describe

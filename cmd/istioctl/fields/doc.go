@@ -1,3 +1,3 @@
 // Package fields has the verb explain: the meaning of kinds and their fields, from the
-// schemas that are used to check objects. It asks no server and reads no files.
+// schemas that check objects. It asks no server and reads no files.
 package fields

@@ -1,3 +1,3 @@
-// Package login has the verb login. In come an issuer and a context; out come tokens in a file
-// beside the config file, and the context that uses them.
+// Package login has the verb login. It takes an issuer and a context. It writes tokens to a
+// file beside the config file, and changes the context to use them.
 package login

@@ -1,5 +1,4 @@
-// Package root puts the commands together and runs one command line. In come arguments
-// and a cli.Program; out comes an exit code. The verbs version and completion, which
-// are about the program itself, are here too. Nothing imports this package but the
-// program.
+// Package root puts the commands together and runs one command line. It takes arguments and
+// a cli.Program, and returns an exit code. It also has the verbs version and completion,
+// which are about the program itself. Only the program imports this package.
 package root

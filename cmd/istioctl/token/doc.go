@@ -1,4 +1,4 @@
 // Package token has the verbs token, which asks for tokens of service accounts, and whoami,
-// which shows who the server takes the caller for. In comes a name; out come the token or the
-// user. The package keeps no token.
+// which shows the user as which the server identifies the caller. The package keeps no
+// token.
 package token
