@@ -65,8 +65,8 @@ func (c *Client) call(ctx context.Context, r request, limit int64) (body []byte,
 	return body, err
 }
 
-// receive sends a request within Options.Timeout and calls read with the body of its
-// answer, of which it gives at most limit bytes.
+// receive sends a request within Options.Timeout, and calls read with at most limit bytes
+// of the body of its answer.
 func (c *Client) receive(ctx context.Context, r request, limit int64, read func(io.Reader) error) error {
 	if err := c.receiveOnce(ctx, r, limit, read); err != nil {
 		return c.receiveLastKnown(ctx, r, limit, read, err)

@@ -42,7 +42,7 @@ type verdict struct {
 // expiryPart is the part of the problems that comes and goes with time alone.
 const expiryPart = "expiry"
 
-// expire takes note of the certificates that have expired by now, or soon will.
+// expire records the certificates that have expired or will soon expire.
 func (v *verdict) expire(problems diag.List) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

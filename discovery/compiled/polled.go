@@ -59,8 +59,8 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// polledNow is the Polled of a view as of a snapshot. A publication does not touch it:
-// whoever polls brings it up to date.
+// polledNow is the Polled of a view for a snapshot. A publication does not change it: the
+// next poll brings it up to date.
 type polledNow struct {
 	mu   sync.Mutex
 	last *Polled

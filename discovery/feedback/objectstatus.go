@@ -85,8 +85,8 @@ type viewGroup struct {
 	refusing  map[diag.Ref][]int64 // nil for most
 }
 
-// add adds one proxy: the revision that it runs, and the objects of which it refuses
-// something.
+// add adds one proxy: the revision that it runs, and the objects whose resources it
+// refuses.
 func (c *viewGroup) add(revision int64, refuses []diag.Ref) {
 	c.revisions = append(c.revisions, revision)
 	for _, ref := range refuses {

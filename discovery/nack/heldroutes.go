@@ -92,8 +92,8 @@ func (f *State) holdRoutes(t Subscription, to compiled.At, find func(string) *xd
 	}
 }
 
-// hold reports whether a part stays as it was, because it leads to a refused cluster, and
-// takes note of it. The form that the proxy acked must be known and lead to no such
+// hold reports whether a part stays unchanged because it leads to a refused cluster, and
+// records that. The form that the proxy acked must be known, and must not lead to such a
 // cluster.
 func (a *partialRoutes) hold(p *routePart) bool {
 	c := refusedBy(p.routes, a.lacking)

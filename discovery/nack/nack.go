@@ -268,8 +268,8 @@ func (f *State) Each(t Subscription, desired *xds.Set) iter.Seq2[string, *Nacked
 	}
 }
 
-// blame takes note that a resource is to blame. For a route table it begins, or goes on,
-// to find the parts to blame.
+// blame records that a resource is to blame. For a route table it starts or continues the
+// search for the parts to blame.
 func (f *State) blame(t Subscription, v *compiled.View, r *xds.Resource, words string) {
 	a := f.tables[r.Name]
 	switch {

@@ -303,9 +303,9 @@ func (a *partialRoutes) coarser() bool {
 	return a.suspectAll(partsSince(a.keptTable(), a.table, true), words)
 }
 
-// retarget takes note that the table should be another one. Parts to blame and suspected
-// ones stay so if they are the same as before; all others are tried at once, except those
-// that lead to lacking clusters.
+// retarget records a new target of the table. Parts to blame and suspected parts keep this
+// state if they are unchanged. All others are tried at once, except those that lead to
+// lacking clusters.
 func (a *partialRoutes) retarget(r *xds.Resource, table *ir.RouteTable, at *compiled.View, lacking []refusedCluster) bool {
 	before := slices.Concat(a.guilty, a.held)
 	for _, g := range a.search {

@@ -102,7 +102,7 @@ func (s *shown) follow(of *xds.Set) {
 	}
 }
 
-// status is how the proxy stands with a set, which it should have.
+// status returns the proxy's sync state for a set that it should have.
 func (s *shown) status(of *xds.Set) feedback.TypeStatus {
 	s.follow(of)
 	switch {

@@ -121,8 +121,8 @@ func (t *subscription) acceptOf(before []*sentResponse, version string) {
 	}
 }
 
-// noteUnanswered takes note that the proxy may have taken what was sent before a response
-// that it nacked.
+// noteUnanswered records that the proxy may have accepted the responses before one that it
+// nacked.
 func (t *subscription) noteUnanswered(before []*sentResponse) {
 	for _, s := range before {
 		for _, r := range s.Resources {
