@@ -56,7 +56,7 @@ func noSuchConfig(cmd *cobra.Command, args []string) error {
 
 // configCommand returns a command that reads the contexts and may change them.
 func configCommand(s *cli.Session, use, short string, args cobra.PositionalArgs, do func(*cobra.Command, *contexts.File, []string) error) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: cli.Args(args), ValidArgsFunction: s.CompleteContexts}
+	cmd := &cobra.Command{Use: use, Short: short, Args: args, ValidArgsFunction: s.CompleteContexts}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		all, err := contexts.Read(s.Getenv)
 		if err != nil {
@@ -67,8 +67,13 @@ func configCommand(s *cli.Session, use, short string, args cobra.PositionalArgs,
 	return cmd
 }
 
+// oneContext checks that there is one argument.
+func oneContext(cmd *cobra.Command, args []string) error {
+	return cli.ArgsOr(cobra.ExactArgs(1), "say which context: %s NAME", cmd.CommandPath())(cmd, args)
+}
+
 func newGetContexts(s *cli.Session) *cobra.Command {
-	return configCommand(s, "get-contexts", "List the contexts; a star marks the current one", cobra.NoArgs,
+	return configCommand(s, "get-contexts", "List the contexts; a star marks the current one", cli.NoArgs,
 		func(_ *cobra.Command, all *contexts.File, _ []string) error {
 			table := tabwriter.NewWriter(s.Stdout, 0, 8, 3, ' ', 0)
 			fmt.Fprintln(table, "CURRENT\tNAME\tSERVER\tNAMESPACE")
@@ -84,7 +89,7 @@ func newGetContexts(s *cli.Session) *cobra.Command {
 }
 
 func newUseContext(s *cli.Session) *cobra.Command {
-	return configCommand(s, "use-context NAME", "Make a context the current one", cobra.ExactArgs(1),
+	return configCommand(s, "use-context NAME", "Make a context the current one", oneContext,
 		func(_ *cobra.Command, all *contexts.File, args []string) error {
 			if _, err := all.Find(args[0]); err != nil {
 				return cli.Usage(err)
@@ -95,7 +100,7 @@ func newUseContext(s *cli.Session) *cobra.Command {
 }
 
 func newSetContext(s *cli.Session) *cobra.Command {
-	return configCommand(s, "set-context NAME", "Make a context, or change what flags say of one", cobra.ExactArgs(1),
+	return configCommand(s, "set-context NAME", "Make a context, or change what flags say of one", oneContext,
 		func(cmd *cobra.Command, all *contexts.File, args []string) error {
 			if err := checkContext(s, cmd, args[0]); err != nil {
 				return err
@@ -152,7 +157,7 @@ func wrote(s *cli.Session, all *contexts.File, format string, args ...any) error
 }
 
 func newDeleteContext(s *cli.Session) *cobra.Command {
-	return configCommand(s, "delete-context NAME", "Forget a context", cobra.ExactArgs(1),
+	return configCommand(s, "delete-context NAME", "Forget a context", oneContext,
 		func(_ *cobra.Command, all *contexts.File, args []string) error {
 			if _, err := all.Find(args[0]); err != nil {
 				return cli.Usage(err)
@@ -167,7 +172,7 @@ func newDeleteContext(s *cli.Session) *cobra.Command {
 }
 
 func newCurrentContext(s *cli.Session) *cobra.Command {
-	return configCommand(s, "current-context", "Print the name of the current context", cobra.NoArgs,
+	return configCommand(s, "current-context", "Print the name of the current context", cli.NoArgs,
 		func(_ *cobra.Command, all *contexts.File, _ []string) error {
 			if all.Current == "" {
 				return errors.New("no context is the current one: 'istioctl config use-context NAME' makes one")
@@ -178,7 +183,7 @@ func newCurrentContext(s *cli.Session) *cobra.Command {
 }
 
 func newViewConfig(s *cli.Session) *cobra.Command {
-	return configCommand(s, "view", "Print the config file", cobra.NoArgs,
+	return configCommand(s, "view", "Print the config file", cli.NoArgs,
 		func(_ *cobra.Command, all *contexts.File, _ []string) error {
 			text, err := printer.MarshalYAML(all)
 			if err != nil {

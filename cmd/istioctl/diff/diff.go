@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -89,8 +90,8 @@ func (o Options) Run(ctx context.Context, s *cli.Session, args []string) error {
 	if o.past.given() {
 		return compared(o.diffPast(ctx, s, args))
 	}
-	if err := manifest.NoArgs(nil, args); err != nil {
-		return err
+	if len(args) > 0 {
+		return cli.Usagef("say what to compare: files with -f FILE, or an object with its past, %s --revision REVISION", strings.Join(args, " "))
 	}
 	if err := o.files.Required(); err != nil {
 		return err

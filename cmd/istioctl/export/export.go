@@ -64,7 +64,7 @@ export would be incomplete.`,
 
   # Print the objects of one namespace
   istioctl export -n books`,
-		Args: cli.Args(cobra.NoArgs),
+		Args: cli.NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return flags.Run(cmd.Context(), s) }
 	cmd.Flags().StringVarP(&flags.output, "output", "o", "", "file or folder to write; the default is standard output")

@@ -33,7 +33,7 @@ The issuer is needed for the first login only.`,
 
   # Log in again
   istioctl login prod`,
-		Args: cli.Args(cobra.MaximumNArgs(1)),
+		Args: cli.AtMostOneArg,
 		// As for config: a login must work when nothing else does.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		ValidArgsFunction: s.CompleteContexts,

@@ -53,7 +53,7 @@ shows that. If no route takes the request, that is not a failure: the exit code 
 
   # All routes of a proxy
   istioctl route --from productpage --all`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              cli.AtMostOneArg,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

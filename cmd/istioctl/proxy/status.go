@@ -65,7 +65,7 @@ part of node IDs.`,
 
   # Follow a change to the proxies
   istioctl proxy-status -w`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.AtMostOneArg,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return flags.Run(cmd.Context(), s, strings.Join(args, ""))

@@ -37,7 +37,7 @@ func newVersion(s *cli.Session) *cobra.Command {
 
   # Only that of istioctl
   istioctl version --client`,
-		Args: cli.Args(cobra.NoArgs),
+		Args: cli.NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return flags.Run(cmd.Context(), s)

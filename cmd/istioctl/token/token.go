@@ -115,7 +115,7 @@ func NewWhoAmICommand(s *cli.Session) *cobra.Command {
 these names. 'kubectl auth can-i --list' shows what you may do.`,
 		Example: `  # Who am I for the server of the context prod?
   istioctl whoami --context prod`,
-		Args: cli.Args(cobra.NoArgs),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := connect(s.Warn)
 			if err != nil {
