@@ -158,7 +158,7 @@ func (row statusRow) fill(status *metav1.Status, e *Error) {
 func publicMessage(row statusRow, e *Error) string {
 	what := e.Key.Name
 	if kind, ok := schema.KindByName(e.Key.Kind); ok {
-		what = fmt.Sprintf("%s.%s %q", kind.Plural, kind.Group, e.Key.Name)
+		what = fmt.Sprintf("%s %q", strings.TrimSuffix(kind.Plural+"."+kind.Group, "."), e.Key.Name)
 	}
 	detail := e.Detail
 	if detail == "" && len(e.Problems) > 0 {

@@ -115,6 +115,9 @@ func PatcherOf(body []byte, media string) (Patcher, error) {
 	if media == string(types.JSONPatchType) {
 		return jsonPatch(body)
 	}
+	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+		return nil, wire.BadRequest(`body: a merge patch must be an object, such as {"spec": {"precedence": 2}}`)
+	}
 	return mergePatch(body), nil
 }
 
@@ -147,7 +150,7 @@ func jsonPatch(body []byte) (Patcher, error) {
 	}
 	ops, err := jsonpatch.DecodePatch(body)
 	if err != nil {
-		return nil, wire.BadRequest("body: must be a list of JSON patch operations: %v", err)
+		return nil, wire.BadRequest(`body: must be a list of JSON patch operations, such as {"op": "remove", "path": "/spec/precedence"}`)
 	}
 	for i, op := range ops {
 		if err := checkPatchOp(op); err != nil {
