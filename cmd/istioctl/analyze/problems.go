@@ -122,7 +122,11 @@ func reportMissing(ctx context.Context, s *cli.Session, c cli.Pager, args []stri
 			return err
 		}
 		if !there {
-			fmt.Fprintf(s.Stderr, "error: %s/%s not found\n", t.Kind.Singular, t.Name)
+			text := fmt.Sprintf("%s/%s not found in any namespace", t.Kind.Singular, t.Name)
+			if s.NamespaceGiven || t.Kind.Cluster {
+				text = targets.NotFound(t.In(s.Namespace))
+			}
+			fmt.Fprintf(s.Stderr, "error: %s\n", text)
 			missing = cli.ErrReported
 		}
 	}

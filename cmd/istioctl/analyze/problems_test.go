@@ -80,7 +80,7 @@ func TestProblemsOfNothing(t *testing.T) {
 	url := compiledServer(t, clitest.Rule("one", "v1"))
 	for _, name := range []string{"vs/nope", "rr/nope"} {
 		stdout, stderr, code := clitest.Run(t, url, "", "problems", name)
-		if code != cli.ExitFailed || stdout != "" || !strings.HasSuffix(stderr, "/nope not found\n") {
+		if code != cli.ExitFailed || stdout != "" || !strings.HasSuffix(stderr, "/nope not found in any namespace\n") {
 			t.Errorf("%s: exit %d: %q %q", name, code, stdout, stderr)
 		}
 	}

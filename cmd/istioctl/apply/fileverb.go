@@ -32,7 +32,7 @@ type Options struct {
 func (f *Options) add(cmd *cobra.Command, formats []string) {
 	f.files.Add(cmd)
 	printer.AddFlag(cmd, &f.Output, formats)
-	writes.AddDryRun(cmd, &f.DryRun, `"server": the server checks, and reports what it would do; "client": check the files, send nothing; or "none"`,
+	writes.AddDryRun(cmd, &f.DryRun, `"server": the server checks, and reports what it would do; "client": check the files, write nothing; or "none"`,
 		writes.DryRunNone, writes.DryRunServer, writes.DryRunClient)
 }
 

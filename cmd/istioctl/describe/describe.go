@@ -3,9 +3,7 @@ package describe
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -106,7 +104,7 @@ func (f *Options) Run(ctx context.Context, s *cli.Session, key schema.Key) error
 	case err != nil:
 		return err
 	case d == nil:
-		return fmt.Errorf("%s/%s not found in namespace %s", strings.ToLower(key.Kind), key.Name, key.Namespace)
+		return errors.New(targets.NotFound(key))
 	case printer.IsTable(f.output):
 		return d.write(s.Stdout)
 	}

@@ -75,7 +75,7 @@ func (o Options) Run(ctx context.Context, s *cli.Session, key schema.Key) error 
 	stored, err := c.Get(ctx, key, store.ReadOptions{})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return fmt.Errorf("%s/%s not found in namespace %s%s", strings.ToLower(key.Kind), key.Name, key.Namespace, targets.Misread(key.Name))
+		return errors.New(targets.NotFound(key) + targets.Misread(key.Name))
 	case err != nil:
 		return s.Fail(ctx, err)
 	}

@@ -40,7 +40,7 @@ and a stable order, so it is suitable for version control. Objects come before t
 that refer to them.
 
 -o names a file, or a folder if it ends in a slash or is a folder. In a folder each
-object is a file NAMESPACE/KIND/NAME.yaml. Such files in the exported namespaces are
+object is a file NAMESPACE/PLURAL/NAME.yaml. Such files in the exported namespaces are
 deleted if their object no longer exists. Without -o the objects are printed.
 
 A file is replaced as a whole. This includes a symbolic link, whose target is not

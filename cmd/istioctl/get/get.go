@@ -153,7 +153,7 @@ func (q query) byName(ctx context.Context, s *cli.Session, c Objects) ([]client.
 		switch {
 		case errors.Is(err, store.ErrNotFound) && q.Asked == targets.EveryKind && q.revision == 0:
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrExpired) && q.revision > 0:
-			fmt.Fprintf(s.Stderr, "error: %s/%s not found in namespace %s%s%s\n", t.Kind.Singular, t.Name, q.namespace, q.then(err), targets.Misread(t.Name))
+			fmt.Fprintf(s.Stderr, "error: %s%s%s\n", targets.NotFound(t.In(q.namespace)), q.then(err), targets.Misread(t.Name))
 			missing = cli.ErrReported
 		case err != nil:
 			return nil, err

@@ -2,6 +2,7 @@ package get
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -99,7 +100,7 @@ func checkWatched(s *cli.Session, flags WatchOptions, scope store.Scope, first [
 	case scope.Name == "" || len(first) > 0:
 		return nil
 	case flags.plain:
-		return fmt.Errorf("%s/%s not found in namespace %s", scope.Kind.Singular, scope.Name, scope.Namespace)
+		return errors.New(targets.NotFound(schema.KeyOf(scope.Kind, scope.Namespace, scope.Name)))
 	}
 	fmt.Fprintf(s.Stderr, "%s/%s does not exist yet in namespace %s\n", scope.Kind.Singular, scope.Name, scope.Namespace)
 	return nil

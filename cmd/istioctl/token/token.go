@@ -2,6 +2,7 @@ package token
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/internal/wholefile"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // Tokens gives tokens, and says who the caller is.
@@ -76,21 +78,30 @@ can read it. An Envoy that runs uses the new token at once.`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return flags.Run(cmd.Context(), s, args[0]) }
 	cmd.Flags().StringSliceVar(&flags.audiences, "audience", nil, "what the token is for: pilot-api, the API, or pilot-api-xds, proxies (default pilot-api)")
-	cmd.Flags().DurationVar(&flags.ttl, "ttl", time.Hour, "how long the token is good, at least 10m")
+	cmd.Flags().DurationVar(&flags.ttl, "ttl", time.Hour, "how long the token is good, 10m to 8760h (a year)")
 	cmd.Flags().StringVar(&flags.envoyFile, "envoy-file", "", "write the token into this file, in the form that an Envoy reads, and print nothing")
 	return cmd
 }
 
+// These are the bounds of the server.
+const (
+	leastTTL = 10 * time.Minute
+	mostTTL  = 365 * 24 * time.Hour
+)
+
 // Run prints a token of an account.
 func (o Options) Run(ctx context.Context, s *cli.Session, account string) error {
-	if o.ttl < 10*time.Minute {
-		return cli.Usagef("--ttl %s: must be at least 10m", o.ttl)
+	if o.ttl < leastTTL || o.ttl > mostTTL {
+		return cli.Usagef("--ttl %s: must be 10m to 8760h (a year)", o.ttl)
 	}
 	c, err := o.Connect(s.Warn)
 	if err != nil {
 		return err
 	}
 	token, err := c.CreateToken(ctx, s.Namespace, account, o.audiences, o.ttl)
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("serviceaccount/%s not found in namespace %s", account, s.Namespace)
+	}
 	if err != nil {
 		return s.Fail(ctx, err)
 	}

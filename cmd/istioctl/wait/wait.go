@@ -194,7 +194,7 @@ func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 		case errors.Is(err, store.ErrNotFound) && last.Object != nil:
 			return fmt.Errorf("%s was deleted meanwhile", name)
 		case errors.Is(err, store.ErrNotFound):
-			return fmt.Errorf("%s not found in namespace %s%s", name, key.Namespace, targets.Misread(key.Name))
+			return errors.New(targets.NotFound(key) + targets.Misread(key.Name))
 		case err != nil && last.Object == nil && timed.Err() == nil && !errors.Is(err, store.ErrFuture):
 			return w.Fail(ctx, err)
 		case err != nil:

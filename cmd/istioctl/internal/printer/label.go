@@ -11,9 +11,10 @@ func Label(o *schema.Object) string {
 	return o.Kind.Singular + "/" + name
 }
 
-// Where returns the namespace for a result line, "" for the default namespace.
+// Where returns the namespace for a result line, "" for the default namespace and for an
+// object without a namespace.
 func Where(o *schema.Object) string {
-	if o.Meta.Namespace == schema.DefaultNamespace {
+	if o.Kind.Cluster || o.Meta.Namespace == schema.DefaultNamespace {
 		return ""
 	}
 	return " in namespace " + o.Meta.Namespace

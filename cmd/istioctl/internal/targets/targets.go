@@ -67,6 +67,16 @@ func Parse(args []string) (Selection, error) {
 	return sel, nil
 }
 
+// NotFound returns the message that an object does not exist. A cluster kind has no
+// namespace.
+func NotFound(key schema.Key) string {
+	text := strings.ToLower(key.Kind) + "/" + key.Name + " not found"
+	if kind, ok := schema.KindByName(key.Kind); ok && kind.Cluster {
+		return text
+	}
+	return text + " in namespace " + key.Namespace
+}
+
 // Misread returns a hint if a name that was not found is also the name of a kind.
 func Misread(name string) string {
 	if _, ok := schema.Lookup(name); !ok && name != EveryKind {
@@ -85,7 +95,8 @@ func (s Selection) Nothing(namespace string) string {
 	case len(s.Kinds) == 1:
 		what = s.Kinds[0].Plural
 	}
-	if namespace == "" {
+	cluster := !slices.ContainsFunc(s.Kinds, func(k *schema.Kind) bool { return !k.Cluster })
+	if namespace == "" || cluster && len(s.Kinds) > 0 {
 		return "No " + what + " found."
 	}
 	return "No " + what + " found in namespace " + namespace + "."
