@@ -92,6 +92,22 @@ func verbs(s *cli.Session) []*cobra.Command {
 	}
 }
 
+// refuseUnknownHelp makes help for a command that does not exist wrong usage.
+func refuseUnknownHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				of, rest, err := root.Find(args)
+				if err != nil || len(rest) == 0 || !of.HasSubCommands() {
+					return err
+				}
+				return unknownCommand(of, rest)
+			}
+		}
+	}
+}
+
 // flagError reports what is wrong with the flags. If the command itself does not exist,
 // it reports that, because the command's flags are then unknown too.
 func flagError(args []string) func(*cobra.Command, error) error {

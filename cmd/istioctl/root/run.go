@@ -50,6 +50,7 @@ func Run(ctx context.Context, c *cli.Program, args []string) int {
 	out := &keeper{Writer: c.Stdout}
 	inside, flush := c.Escaped(out)
 	root := New(inside)
+	refuseUnknownHelp(root)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(flagError(args))
 	cmd, err := root.ExecuteContextC(ctx)

@@ -64,10 +64,25 @@ func Read(getenv func(string) string) (*File, error) {
 	if err == nil {
 		err = unread(yaml.UnmarshalStrict(text, c))
 	}
+	if err == nil {
+		err = c.checkNames()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("config file %s: %w", c.file, err)
 	}
 	return c, nil
+}
+
+// checkNames refuses two contexts of one name, of which only the first could be used.
+func (c *File) checkNames() error {
+	met := map[string]bool{}
+	for _, name := range c.Names() {
+		if met[name] {
+			return fmt.Errorf("two contexts have the name %q: rename or remove one", name)
+		}
+		met[name] = true
+	}
+	return nil
 }
 
 // unread turns a parse error into an error that a person can read, without Go's terms.
