@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -96,7 +97,9 @@ func (s *Server) impersonated(r *http.Request, who identity.Identity) (identity.
 	asked := []authz.Attributes{impersonation("users", as.Name)}
 	if namespace, name, is := accountIn(as.Name); is {
 		asked[0] = authz.Attributes{Verb: "impersonate", Resource: "serviceaccounts", Namespace: namespace, Name: name}
-		as.Groups = append(as.Groups, authz.AccountGroups(namespace)...)
+		if len(groups) == 0 {
+			as.Groups = authz.AccountGroups(namespace)
+		}
 	}
 	for _, group := range groups {
 		asked = append(asked, impersonation("groups", group))
@@ -106,7 +109,10 @@ func (s *Server) impersonated(r *http.Request, who identity.Identity) (identity.
 			return who, authz.Forbidden(who, one, d.Reason)
 		}
 	}
-	if as.Name != identity.Anonymous && !as.In(identity.Authenticated) {
+	switch {
+	case as.Name == identity.Anonymous && !as.In(identity.Unauthenticated):
+		as.Groups = append(as.Groups, identity.Unauthenticated)
+	case as.Name != identity.Anonymous && !as.In(identity.Unauthenticated) && !as.In(identity.Authenticated):
 		as.Groups = append(as.Groups, identity.Authenticated)
 	}
 	return as, nil
@@ -116,11 +122,13 @@ func impersonation(resource, name string) authz.Attributes {
 	return authz.Attributes{Verb: "impersonate", Resource: resource, Name: name}
 }
 
-// accountIn returns the ServiceAccount that a user name means.
+// accountIn returns the ServiceAccount that a user name means. A name that no ServiceAccount
+// can have is that of a user.
 func accountIn(user string) (namespace, name string, is bool) {
 	rest, is := strings.CutPrefix(user, "system:serviceaccount:")
 	namespace, name, found := strings.Cut(rest, ":")
-	return namespace, name, is && found
+	is = is && found && len(validation.ValidateNamespaceName(namespace, false)) == 0 && len(validation.ValidateServiceAccountName(name, false)) == 0
+	return namespace, name, is
 }
 
 // failProof answers a request that proves nobody.

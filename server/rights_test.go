@@ -535,6 +535,59 @@ func TestImpersonation(t *testing.T) {
 	w.want(403, "GET", rulesIn("shop"), "", nil_, as("ed"), "Impersonate-Group: shop")
 }
 
+// TestImpersonatedGroups checks which groups somebody has that a client acts as: those of
+// Kubernetes.
+func TestImpersonatedGroups(t *testing.T) {
+	w := governed(t)
+	const accounts = "system:serviceaccounts"
+	for _, tc := range []struct {
+		user         string
+		groups, want []string
+	}{
+		{"ed", nil, []string{identity.Authenticated}},
+		{"ed", []string{"a"}, []string{"a", identity.Authenticated}},
+		{"ed", []string{identity.Authenticated}, []string{identity.Authenticated}},
+		{identity.Anonymous, []string{"a"}, []string{"a", identity.Unauthenticated}},
+		{identity.Anonymous, []string{identity.Authenticated}, []string{identity.Authenticated, identity.Unauthenticated}},
+		{"system:serviceaccount:shop:a", nil, []string{accounts, accounts + ":shop", identity.Authenticated}},
+		{"system:serviceaccount:shop:a", []string{"a"}, []string{"a", identity.Authenticated}},
+		{"system:serviceaccount:shop:a:b", nil, []string{identity.Authenticated}},
+		{"system:serviceaccount:shop:", nil, []string{identity.Authenticated}},
+		{"system:serviceaccount::a", nil, []string{identity.Authenticated}},
+		{"system:serviceaccount:Shop:a", nil, []string{identity.Authenticated}},
+		{"system:serviceaccount:shop:A_b", nil, []string{identity.Authenticated}},
+	} {
+		headers := []string{root, asJSON, "Impersonate-User: " + tc.user}
+		for _, group := range append(slices.Clone(tc.groups), identity.Masters) { // So that all may ask.
+			headers = append(headers, "Impersonate-Group: "+group)
+		}
+		want := append(slices.Clone(tc.want), identity.Masters)
+		if tc.groups == nil {
+			headers, want = headers[:3], tc.want
+		}
+		review := struct {
+			Status struct{ UserInfo struct{ Groups []string } }
+		}{}
+		if err := json.Unmarshal([]byte(w.want(201, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", `{}`, headers...).text), &review); err != nil {
+			t.Fatal(err)
+		}
+		got := review.Status.UserInfo.Groups
+		slices.Sort(got)
+		if slices.Sort(want); !slices.Equal(got, want) {
+			t.Errorf("%s of %q: %q, want %q", tc.user, tc.groups, got, want)
+		}
+	}
+	// A right on ServiceAccounts is none on users whose names only begin like theirs.
+	w.made(root, roleOf("Role", "shop", "actor", `{"apiGroups":[""],"resources":["serviceaccounts"],"verbs":["impersonate"]}`))
+	w.made(root, bindingOf("RoleBinding", "shop", "actors", "Role", "actor", "nil"))
+	for deadline := time.Now().Add(10 * time.Second); w.do("GET", "/version", "", nil_, "Impersonate-User: system:serviceaccount:shop:a").StatusCode != http.StatusOK; {
+		if time.Now().After(deadline) {
+			t.Fatal("the right has no effect")
+		}
+	}
+	w.want(403, "GET", "/version", "", nil_, "Impersonate-User: system:serviceaccount:shop:a:b")
+}
+
 // TestRulesForHostsOfOthers checks that a rule for a host of another namespace, and one that
 // names its Gateway, takes a right there.
 func TestRulesForHostsOfOthers(t *testing.T) {
