@@ -118,8 +118,11 @@ func (row right) attributes(r *http.Request) authz.Attributes {
 	if row.resource == "" {
 		a.Path, a.Namespace = r.URL.Path, ""
 	}
+	if row.resource == "namespaces" {
+		a.Name = a.Namespace
+	}
 	if a.Verb == "" {
-		a.Verb = verbOf(r, row, a.Name != "" || row.resource == "namespaces")
+		a.Verb = verbOf(r, row, a.Name != "")
 	}
 	if row.resource == "proxies" {
 		a.Name = wire.PathParam(r, "node")

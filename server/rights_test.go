@@ -588,6 +588,20 @@ func TestImpersonatedGroups(t *testing.T) {
 	w.want(403, "GET", "/version", "", nil_, "Impersonate-User: system:serviceaccount:shop:a:b")
 }
 
+// TestNamespacesHaveNames checks the right to a namespace, by its name, and that to list them.
+func TestNamespacesHaveNames(t *testing.T) {
+	w := governed(t)
+	w.made(root, roleOf("ClusterRole", "", "one", `{"apiGroups":[""],"resources":["namespaces"],"resourceNames":["shop"],"verbs":["get"]}`))
+	w.made(root, bindingOf("ClusterRoleBinding", "", "ones", "ClusterRole", "one", "nil"))
+	w.eventually(nil_, 200, "/api/v1/namespaces/shop")
+	w.want(403, "GET", "/api/v1/namespaces/bank", "", nil_)
+	w.made(root, roleOf("ClusterRole", "", "any", `{"apiGroups":[""],"resources":["namespaces"],"verbs":["get"]}`))
+	w.made(root, bindingOf("ClusterRoleBinding", "", "anys", "ClusterRole", "any", "nil"))
+	w.eventually(nil_, 200, "/api/v1/namespaces/bank")
+	w.want(403, "GET", "/api/v1/namespaces", "", nil_)
+	w.want(404, "GET", "/api/v1/namespaces", "", vic)
+}
+
 // TestRulesForHostsOfOthers checks that a rule for a host of another namespace, and one that
 // names its Gateway, takes a right there.
 func TestRulesForHostsOfOthers(t *testing.T) {

@@ -44,7 +44,7 @@ var (
 		rule(readAll, []string{configAPI, networkingAPI}, "*"),
 		rule(readAll, []string{registryAPI}, "problems", "proxies", "proxies/config", "proxies/route", "references"),
 		rule([]string{"create"}, []string{registryAPI}, "previews"),
-		rule([]string{"get"}, []string{""}, "namespaces"),
+		rule(readAll, []string{""}, "namespaces"),
 	}
 	editRules = append(viewRules[:len(viewRules):len(viewRules)],
 		rule(writeAll, []string{configAPI, networkingAPI}, "*"),
