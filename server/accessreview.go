@@ -107,7 +107,7 @@ func (s *Server) review(ctx context.Context, who identity.Identity, resource *au
 	}
 	return reviewStatus(s.guard.Authorize(ctx, who, authz.Attributes{
 		Verb: resource.Verb, Group: resource.Group, Resource: resource.Resource, Subresource: resource.Subresource,
-		Namespace: resource.Namespace, Name: resource.Name,
+		Namespace: resource.Namespace, Name: resource.Name, Unnamed: resource.Resource == "",
 	})), nil
 }
 

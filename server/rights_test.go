@@ -370,6 +370,9 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	old := w.want(200, "GET", pathOf("Role", "shop")+"/old", "", root).object(t).Metadata.ResourceVersion
 	w.want(200, "PUT", pathOf("Role", "shop")+"/old", roleOf("Role", "shop", "old", deleteSecrets), root, asJSON)
 	w.made(root, roleOf("ClusterRole", "", "all", everything))
+	w.made(root, roleOf("Role", "shop", "strong", everything))
+	w.made(root, bindingOf("RoleBinding", "shop", "strongs", "ClusterRole", "all", "root"))
+	const note = `{"metadata":{"annotations":{"note":"x"}}}`
 	revision := func() string {
 		return w.want(200, "GET", "/apis/rbac.authorization.k8s.io/v1/roles", "", root).object(t).Metadata.ResourceVersion
 	}
@@ -379,20 +382,24 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	mine := bindingOf("RoleBinding", "shop", "mine", "Role", "cleaner", "adam")
 	in := func(verb, object string) string { return fmt.Sprintf(`{"verb":%q,"object":%s}`, verb, object) }
 	for name, a := range map[string]answer{
-		"a role":                    w.post(adam, roleOf("Role", "shop", "big", everything), ""),
-		"a role, tried":             w.post(adam, roleOf("Role", "shop", "big", everything), "?dryRun=All"),
-		"one right more":            w.do("PUT", role, more, adam, asJSON),
-		"a patch":                   w.do("PATCH", role, `{"rules":[`+readStandings+`]}`, adam, merge),
-		"a JSON patch":              w.do("PATCH", role, `[{"op":"add","path":"/rules/-","value":`+readStandings+`}]`, adam, "Content-Type: application/json-patch+json"),
-		"server-side apply":         w.do("PATCH", role+"?fieldManager=me&force=true", more, adam, "Content-Type: application/apply-patch+yaml"),
-		"a new role, applied":       w.do("PATCH", pathOf("Role", "shop")+"/big?fieldManager=me", roleOf("Role", "shop", "big", everything), adam, "Content-Type: application/apply-patch+yaml"),
-		"a binding of all":          w.post(adam, bindingOf("RoleBinding", "shop", "mine", "ClusterRole", "all", "adam"), ""),
-		"a binding of nothing":      w.post(adam, bindingOf("RoleBinding", "shop", "mine", "ClusterRole", "comes-later", "adam"), ""),
-		"a binding everywhere":      w.post(adam, bindingOf("ClusterRoleBinding", "", "mine", "ClusterRole", "edit", "adam"), ""),
-		"a cluster role":            w.post(adam, roleOf("ClusterRole", "", "small", deleteSecrets), ""),
-		"another role of a binding": w.do("PATCH", pathOf("RoleBinding", "shop")+"/cleaners", `{"roleRef":{"kind":"ClusterRole","name":"all"}}`, adam, merge),
-		"raise and bind":            w.do("POST", transactions, transaction(in("update", roleOf("Role", "shop", "cleaner", everything)), in("create", mine)), adam, asJSON),
-		"make and bind":             w.do("POST", transactions, transaction(in("create", roleOf("Role", "shop", "big", everything)), in("create", bindingOf("RoleBinding", "shop", "mine", "Role", "big", "adam"))), adam, asJSON),
+		"a role":                     w.post(adam, roleOf("Role", "shop", "big", everything), ""),
+		"a role, tried":              w.post(adam, roleOf("Role", "shop", "big", everything), "?dryRun=All"),
+		"one right more":             w.do("PUT", role, more, adam, asJSON),
+		"a patch":                    w.do("PATCH", role, `{"rules":[`+readStandings+`]}`, adam, merge),
+		"a JSON patch":               w.do("PATCH", role, `[{"op":"add","path":"/rules/-","value":`+readStandings+`}]`, adam, "Content-Type: application/json-patch+json"),
+		"server-side apply":          w.do("PATCH", role+"?fieldManager=me&force=true", more, adam, "Content-Type: application/apply-patch+yaml"),
+		"a new role, applied":        w.do("PATCH", pathOf("Role", "shop")+"/big?fieldManager=me", roleOf("Role", "shop", "big", everything), adam, "Content-Type: application/apply-patch+yaml"),
+		"a binding of all":           w.post(adam, bindingOf("RoleBinding", "shop", "mine", "ClusterRole", "all", "adam"), ""),
+		"a binding of nothing":       w.post(adam, bindingOf("RoleBinding", "shop", "mine", "ClusterRole", "comes-later", "adam"), ""),
+		"a binding everywhere":       w.post(adam, bindingOf("ClusterRoleBinding", "", "mine", "ClusterRole", "edit", "adam"), ""),
+		"a cluster role":             w.post(adam, roleOf("ClusterRole", "", "small", deleteSecrets), ""),
+		"another role of a binding":  w.do("PATCH", pathOf("RoleBinding", "shop")+"/cleaners", `{"roleRef":{"kind":"ClusterRole","name":"all"}}`, adam, merge),
+		"an annotation of a role":    w.do("PATCH", pathOf("Role", "shop")+"/strong", note, adam, merge),
+		"a label of a role":          w.do("PATCH", pathOf("Role", "shop")+"/strong", strings.Replace(note, "annotations", "labels", 1), adam, merge),
+		"an annotation of a binding": w.do("PATCH", pathOf("RoleBinding", "shop")+"/strongs", note, adam, merge),
+		"a label of a binding":       w.do("PATCH", pathOf("RoleBinding", "shop")+"/strongs", strings.Replace(note, "annotations", "labels", 1), adam, merge),
+		"raise and bind":             w.do("POST", transactions, transaction(in("update", roleOf("Role", "shop", "cleaner", everything)), in("create", mine)), adam, asJSON),
+		"make and bind":              w.do("POST", transactions, transaction(in("create", roleOf("Role", "shop", "big", everything)), in("create", bindingOf("RoleBinding", "shop", "mine", "Role", "big", "adam"))), adam, asJSON),
 		"raise, by a patch": w.do("POST", transactions, transaction(`{"verb":"patch","target":{"kind":"Role","namespace":"shop","name":"cleaner"},
 			"patchType":"application/merge-patch+json","patch":{"rules":[`+everything+`]}}`, in("create", mine)), adam, asJSON),
 		"roll back to more":  w.do("POST", rollbacks, `{"spec":{"revision":"`+old+`","namespace":"shop","kind":"Role","name":"old"}}`, adam, asJSON),
@@ -447,6 +454,11 @@ func TestAggregatedRolesGiveNothingNew(t *testing.T) {
 		if a := w.post(vic, text, ""); a.StatusCode != http.StatusForbidden || !strings.Contains(a.text, "attempting to grant") {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
 		}
+	}
+	// Who takes an aggregationRule away would have to have all rights, too.
+	w.made(root, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"sum-3"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"none"}}]}}`)
+	if a := w.do("PATCH", pathOf("ClusterRole", "")+"/sum-3", `{"aggregationRule":null}`, vic, "Content-Type: application/merge-patch+json"); a.StatusCode != http.StatusForbidden {
+		t.Errorf("without its aggregationRule: %d %s", a.StatusCode, a.text)
 	}
 	// A label makes the rights of a role a part of another one.
 	w.made(root, roleOf("ClusterRole", "", "free", everything))
@@ -675,6 +687,16 @@ func TestReviewsFollowRoles(t *testing.T) {
 		t.Error(got)
 	}
 	if got := w.want(201, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", `{}`, ed, asJSON).text; !strings.Contains(got, `"userInfo":{"username":"ed","uid":"1","groups":["system:authenticated"]}`) {
+		t.Error(got)
+	}
+	// A review of a resource without a name is not one of a path.
+	w.made(root, roleOf("ClusterRole", "", "paths", `{"nonResourceURLs":["*"],"verbs":["*"]}`))
+	w.made(root, bindingOf("ClusterRoleBinding", "", "paths", "ClusterRole", "paths", "nil"))
+	w.eventually(nil_, 200, "/metrics")
+	if got := review(nil_, access, `{"resourceAttributes":{"verb":"get"}}`); !strings.Contains(got, `"allowed":false`) {
+		t.Error(got)
+	}
+	if got := review(ed, access, `{"nonResourceAttributes":{"verb":"get","path":"/healthz"}}`); !strings.Contains(got, `"allowed":true`) {
 		t.Error(got)
 	}
 	w.want(403, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", `{"spec":{"user":"adam"}}`, ed, asJSON)

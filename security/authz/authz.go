@@ -23,7 +23,13 @@ type Attributes struct {
 	Namespace   string // "" for all of them, and for a resource without namespaces
 	Name        string // "" for a collection
 	Path        string
+	// Unnamed says that a resource is asked for although Resource is "", which only reviews do.
+	// Rules for all resources allow it.
+	Unnamed bool
 }
+
+// isPath reports whether a path is asked for.
+func (a Attributes) isPath() bool { return a.Resource == "" && !a.Unnamed }
 
 // ResourceName returns the resource with its subresource, as rules have it.
 func (a Attributes) ResourceName() string {
@@ -35,7 +41,7 @@ func (a Attributes) ResourceName() string {
 
 // String describes the attributes as the end of "cannot".
 func (a Attributes) String() string {
-	if a.Resource == "" {
+	if a.isPath() {
 		return fmt.Sprintf("%s path %q", a.Verb, a.Path)
 	}
 	out := fmt.Sprintf("%s resource %q in API group %q", a.Verb, a.ResourceName(), a.Group)

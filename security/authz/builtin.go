@@ -85,9 +85,12 @@ var builtInRoles = map[string][]rbac.PolicyRule{
 		rule(readAll, []string{registryAPI}, "problems", "proxies"),
 	},
 	// proxy is for the service accounts of gateways.
-	"proxy":             {rule([]string{VerbClaim}, []string{registryAPI}, "proxies/router", "proxies/ingress", "proxies/labels")},
-	"system:discovery":  {paths([]string{"get"}, "/", "/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", "/version")},
-	"system:basic-user": {rule([]string{"create"}, []string{"authorization.k8s.io", "authentication.k8s.io"}, "selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews")},
+	"proxy":            {rule([]string{VerbClaim}, []string{registryAPI}, "proxies/router", "proxies/ingress", "proxies/labels")},
+	"system:discovery": {paths([]string{"get"}, "/", "/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/")},
+	"system:basic-user": {
+		rule([]string{"create"}, []string{"authorization.k8s.io"}, "selfsubjectaccessreviews", "selfsubjectrulesreviews"),
+		rule([]string{"create"}, []string{"authentication.k8s.io"}, "selfsubjectreviews"),
+	},
 	"system:replica": {
 		rule(readAll, []string{registryAPI}, "standings", "problems", "proxies", "proxies/config", "proxies/route"),
 		rule([]string{"create"}, []string{registryAPI}, "previews"),

@@ -21,7 +21,8 @@ import (
 // before is nil for an object that is new; after is what will be stored. beside are the other
 // objects that the same transaction writes. As in Kubernetes, who writes a role must have its
 // rights or the verb escalate on it, and who writes a binding must have the rights of its
-// role, in the namespace of the binding, or the verb bind on it.
+// role, in the namespace of the binding, or the verb bind on it. That is also so for a write
+// that changes only labels or annotations.
 func (r *Roles) CheckWrite(ctx context.Context, who identity.Identity, before, after *schema.Object, beside []*schema.Object) error {
 	if after.Kind.Group != rbacAPI || who.In(identity.Masters) {
 		return nil
@@ -40,16 +41,16 @@ func (r *Roles) CheckWrite(ctx context.Context, who identity.Identity, before, a
 }
 
 func (r *Roles) checkRole(ctx context.Context, who identity.Identity, before, after *schema.Object, spec *schema.RoleRules, beside []*schema.Object) error {
-	if before != nil && before.SameSpec(after) && maps.Equal(before.Meta.Labels, after.Meta.Labels) {
-		return nil // It gives what it gave.
+	if unchanged(before, after) {
+		return nil
 	}
 	if r.Authorize(ctx, who, On("escalate", after.Key())).Allowed {
 		return nil
 	}
 	own := r.Rules(who, after.Meta.Namespace)
-	if spec.AggregationRule != nil {
+	if spec.AggregationRule != nil || aggregates(before) {
 		if all, missing := validation.Covers(own, everything); !all {
-			return escalates(who, after, "an aggregationRule gives the rules of roles that others write, so it takes all rights", missing)
+			return escalates(who, after, "an aggregationRule gives the rules of roles that others write, so to write or remove it takes all rights", missing)
 		}
 	}
 	// A changed label may make other roles have these rules, too.
@@ -63,7 +64,7 @@ func (r *Roles) checkBinding(ctx context.Context, who identity.Identity, before,
 	if err := sameRole(before, after, spec); err != nil {
 		return err
 	}
-	if before != nil && before.SameSpec(after) {
+	if unchanged(before, after) {
 		return nil
 	}
 	key := roleKey(after.Meta.Namespace, spec.RoleRef)
@@ -82,6 +83,21 @@ func (r *Roles) checkBinding(ctx context.Context, who identity.Identity, before,
 		return escalates(who, after, "", missing)
 	}
 	return nil
+}
+
+// unchanged reports whether a write changes nothing of an object but what the server keeps for
+// itself, and its finalizers.
+func unchanged(before, after *schema.Object) bool {
+	return before != nil && before.SameSpec(after) && maps.Equal(before.Meta.Labels, after.Meta.Labels) && maps.Equal(before.Meta.Annotations, after.Meta.Annotations)
+}
+
+// aggregates reports whether an object, which may be nil, has an aggregationRule.
+func aggregates(o *schema.Object) bool {
+	if o == nil {
+		return false
+	}
+	of := roleOf(o)
+	return of != nil && len(of.selectors) > 0
 }
 
 // sameRole returns an error if a binding has another role than before.

@@ -50,11 +50,11 @@ func allows(rule *rbac.PolicyRule, a Attributes) bool {
 	if !matches(rule.Verbs, a.Verb) {
 		return false
 	}
-	if a.Resource == "" {
+	if a.isPath() {
 		return slices.ContainsFunc(rule.NonResourceURLs, func(url string) bool { return urlMatches(url, a.Path) })
 	}
 	return matches(rule.APIGroups, a.Group) && resourceMatches(rule.Resources, a) &&
-		(len(rule.ResourceNames) == 0 || a.Name != "" && slices.Contains(rule.ResourceNames, a.Name))
+		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, a.Name))
 }
 
 // matches reports whether a list has a word, or *.

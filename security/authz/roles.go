@@ -183,8 +183,9 @@ func AccountGroups(namespace string) []string {
 	return []string{identity.Accounts, identity.Accounts + ":" + namespace}
 }
 
-// rulesOf returns the rules of a role, with those that it aggregates; nil if there is no
-// such role.
+// rulesOf returns the rules of a role; nil if there is no such role. Those of a role that
+// aggregates are those of the roles that it selects. As in a cluster, which replaces the
+// others, its own count only as long as it selects none.
 func (x *index) rulesOf(key schema.Key) []rbac.PolicyRule {
 	return x.rulesBeyond(key, map[schema.Key]bool{})
 }
@@ -196,11 +197,10 @@ func (x *index) rulesBeyond(key schema.Key, seen map[schema.Key]bool) []rbac.Pol
 		return nil
 	}
 	seen[key] = true
-	rules := of.rules
 	if len(of.selectors) == 0 {
-		return rules
+		return of.rules
 	}
-	rules = slices.Clone(rules)
+	var rules []rbac.PolicyRule
 	for other, one := range x.roles {
 		if other.Kind != schema.KindClusterRole {
 			continue
@@ -211,6 +211,9 @@ func (x *index) rulesBeyond(key schema.Key, seen map[schema.Key]bool) []rbac.Pol
 				break
 			}
 		}
+	}
+	if len(rules) == 0 {
+		return of.rules
 	}
 	return rules
 }

@@ -81,7 +81,7 @@ func naiveRule(rule rbac.PolicyRule, a authz.Attributes) bool {
 	if !has(rule.Verbs, a.Verb, "*") {
 		return false
 	}
-	if a.Resource == "" {
+	if a.Resource == "" && !a.Unnamed {
 		return slices.ContainsFunc(rule.NonResourceURLs, func(url string) bool {
 			return url == a.Path || strings.HasSuffix(url, "*") && strings.HasPrefix(a.Path, url[:len(url)-1])
 		})
@@ -105,7 +105,7 @@ func TestRolesDecideAsTheNaiveEvaluator(t *testing.T) {
 		}
 		return rbac.PolicyRule{
 			Verbs: rapid.SliceOfN(verb, 1, 2).Draw(t, "verbs"), APIGroups: rapid.SliceOfN(group, 1, 2).Draw(t, "groups"),
-			Resources: rapid.SliceOfN(resource, 1, 2).Draw(t, "resources"), ResourceNames: list("one", "two").Draw(t, "names"),
+			Resources: rapid.SliceOfN(resource, 1, 2).Draw(t, "resources"), ResourceNames: list("one", "two", "").Draw(t, "names"),
 		}
 	})
 	subject := rapid.Custom(func(t *rapid.T) rbac.Subject {
@@ -138,7 +138,8 @@ func TestRolesDecideAsTheNaiveEvaluator(t *testing.T) {
 			a.Path = word("/a", "/a/b", "/b", "/c").Draw(t, "url")
 			return a
 		}
-		a.Group, a.Resource = word("", "a.io", "b.io").Draw(t, "group"), word("x", "y").Draw(t, "resource")
+		a.Group, a.Resource = word("", "a.io", "b.io").Draw(t, "group"), word("x", "y", "").Draw(t, "resource")
+		a.Unnamed = a.Resource == ""
 		a.Subresource, a.Name = word("", "s", "t").Draw(t, "sub"), word("", "one", "two").Draw(t, "object")
 		a.Namespace = word("", "n", "m").Draw(t, "in")
 		return a
@@ -180,7 +181,7 @@ func TestRolesDecideAsTheNaiveEvaluator(t *testing.T) {
 }
 
 // TestAggregation checks that a role has the rules of those that it selects, also of one that
-// selects it in turn.
+// selects it in turn, and its own only as long as it selects none.
 func TestAggregation(t *testing.T) {
 	roles := &authz.Roles{}
 	role := func(name, label, selects string, resource string) *schema.Object {
@@ -199,10 +200,13 @@ func TestAggregation(t *testing.T) {
 	roles.Put(role("b", "a", "b", "inner"))
 	roles.Put(role("c", "a", "", "part"))
 	roles.Put(role("d", "other", "", "foreign"))
-	roles.Put(object(t, schema.KindClusterRoleBinding, "", "x", schema.Binding{
-		RoleRef: rbac.RoleRef{Kind: schema.KindClusterRole, Name: "a"}, Subjects: []rbac.Subject{{Kind: rbac.UserKind, Name: "u"}},
-	}))
-	for resource, want := range map[string]bool{"own": true, "inner": true, "part": true, "foreign": false} {
+	roles.Put(role("e", "other", "nothing", "alone"))
+	for _, name := range []string{"a", "e"} {
+		roles.Put(object(t, schema.KindClusterRoleBinding, "", name, schema.Binding{
+			RoleRef: rbac.RoleRef{Kind: schema.KindClusterRole, Name: name}, Subjects: []rbac.Subject{{Kind: rbac.UserKind, Name: "u"}},
+		}))
+	}
+	for resource, want := range map[string]bool{"own": false, "inner": true, "part": true, "foreign": false, "alone": true} {
 		if got := roles.Authorize(t.Context(), identity.Identity{Name: "u"}, authz.Attributes{Verb: "get", Resource: resource}); got.Allowed != want {
 			t.Errorf("%s: %+v", resource, got)
 		}
