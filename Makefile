@@ -13,7 +13,7 @@ RELEASE     := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/releas
 VERSION     := $(shell git describe --tags --dirty 2>/dev/null || echo $(RELEASE)+$(COMMIT))
 LDFLAGS     := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-KUBECTL     := v1.37.2
+KUBERNETES  := v1.37.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # The database of vulnerabilities; empty means the one of Go's authors.
 VULNDB      :=
@@ -29,6 +29,7 @@ BENCH       := ^Benchmark(Streams|Sent|Accepted|Poll|API|Rest)$$
 COUNT       := 1
 SOAK        :=
 HOSTILE     :=
+MATRIX      := 3
 FAULTS      := 2m
 
 export CGO_ENABLED := 0
@@ -50,6 +51,10 @@ test: .tools/envoy .tools/kubectl ## run all tests
 .PHONY: conformance
 conformance: ## compare the answers in Envoy's v1 API with those of Pilot 0.7.1; DIR=folder of cases
 	@go run ./internal/conformance $(if $(DIR),"$(DIR)")
+
+.PHONY: matrix
+matrix: .tools/kube-apiserver ## compare who may do what with a real kube-apiserver, which takes about ten minutes to build the first time; MATRIX=1 for all cells
+	go test ./internal/e2e -timeout 1h -run TestMatrixAgainstKubernetes -v -matrix $(MATRIX)
 
 .PHONY: build
 build: ## build bin/pilot-api and bin/istioctl
@@ -124,10 +129,13 @@ tools: .tools/envoy .tools/kubectl .tools/staticcheck ## fetch or build what tes
 	@touch -h $@
 
 .tools/kubectl: internal/tools/kubectl/main.go internal/tools/kubectl/go.mod
-	@echo "kubectl: building $(KUBECTL) (two minutes the first time)"
+	@echo "kubectl: building $(KUBERNETES) (two minutes the first time)"
 	@cd internal/tools/kubectl && go build \
-		-ldflags '-s -w -X k8s.io/component-base/version.gitVersion=$(KUBECTL)' -o ../../../$@ . || \
+		-ldflags '-s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)' -o ../../../$@ . || \
 		{ echo "kubectl: not built; the Go module proxy must be reachable (go env GOPROXY) to fetch k8s.io/kubectl" >&2; exit 1; }
+
+.tools/kube-apiserver: internal/tools/kube-apiserver/build.sh internal/tools/kube-apiserver/aggregation.go
+	@internal/tools/kube-apiserver/build.sh $(KUBERNETES) .tools
 
 .tools/staticcheck: Makefile
 	@echo "staticcheck: building $(STATICCHECK)"

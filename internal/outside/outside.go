@@ -22,6 +22,18 @@ func Tool(t testing.TB, name string) string {
 	return ""
 }
 
+// Optional returns the path of a program in .tools that nobody has to have, because it takes
+// long to build. A test without it is skipped, also if CI is set, and names the command that
+// builds it.
+func Optional(t testing.TB, name, command string) string {
+	t.Helper()
+	path, err := exec.LookPath(filepath.Join(Root(t), ".tools", name))
+	if err != nil {
+		t.Skipf("NOT TESTED: there is no %s in .tools; %s builds it", name, command)
+	}
+	return path
+}
+
 // Shared returns a path in the recorded data.
 func Shared(t testing.TB, path ...string) string {
 	t.Helper()
