@@ -13,6 +13,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/security/identity"
 	"github.com/pilot-api/pilot-api/server/admission"
+	"github.com/pilot-api/pilot-api/server/rest"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
@@ -33,9 +34,10 @@ const (
 	seatsOfOne        = 8
 	seatRest          = time.Millisecond
 	// mostQueued and mostQueuedOfOne bound the requests of a class, and of one sender in
-	// it, that wait for seats.
+	// it, that wait for seats. Polls that wait hold their bodies in memory.
 	mostQueued      = 4096
 	mostQueuedOfOne = 1024
+	mostQueuedPolls = 128
 	seatPatience    = 15 * time.Second
 )
 
@@ -73,13 +75,15 @@ func newOverload(opts Options) *overload {
 	seats := max(leastSeats, seatsPerProcessor*runtime.GOMAXPROCS(0))
 	waiting := max(1, min(mostQueued, opts.MaxConnections/4)) // Connections are left for those that come.
 	for _, class := range []string{classPeople, classAutomation, classProxies} {
-		perSender, rest := seatsOfOne, seatRest
-		if class == classProxies {
-			perSender, rest = seats, 0 // Any number of proxies may have one address.
+		bounds := admission.ClassOptions{
+			Seats: seats, PerSender: seatsOfOne, Rest: seatRest, Queue: max(1, min(mostQueuedOfOne, waiting/2)), Waiting: waiting, Patience: seatPatience,
 		}
-		c := admission.NewClass(admission.ClassOptions{
-			Seats: seats, PerSender: perSender, Rest: rest, Queue: max(1, min(mostQueuedOfOne, waiting/2)), Waiting: waiting, Patience: seatPatience,
-		})
+		if class == classProxies { // Any number of proxies may have one address.
+			bounds.PerSender, bounds.Rest = seats, 0
+			bounds.Waiting = min(mostQueuedPolls, waiting)
+			bounds.Queue = bounds.Waiting
+		}
+		c := admission.NewClass(bounds)
 		o.classes[class] = c
 		show(opts.Registry, class, c)
 	}
@@ -160,16 +164,10 @@ func (s *Server) admit(next http.Handler) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
-		leave, err := s.overload.enter(r.Context(), class, sender)
-		if err != nil {
+		defer func() { s.overload.bytes.Use(sender, bytesOf(r, w)) }()
+		if err := s.overload.seated(w, r, class, sender, next); err != nil {
 			s.fail(w, r, err)
-			return
 		}
-		defer func() {
-			leave()
-			s.overload.bytes.Use(sender, bytesOf(r, w))
-		}()
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), seatKey{}, leave)))
 	})
 }
 
@@ -182,18 +180,6 @@ func bytesOf(r *http.Request, w http.ResponseWriter) int {
 	return n
 }
 
-type seatKey struct{}
-
-// seatless gives back the seat of a request that runs for long, such as a watch.
-func seatless(h wire.Handler) wire.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if leave, ok := r.Context().Value(seatKey{}).(func()); ok {
-			leave()
-		}
-		return h(w, r)
-	}
-}
-
 // admitPoll is admit for polls of proxies.
 func (s *Server) admitPoll(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -202,16 +188,8 @@ func (s *Server) admitPoll(next http.Handler) http.Handler {
 			http.Error(w, errAccessUnknown.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		leave, err := s.overload.enter(r.Context(), classProxies, wire.Address(r))
-		if err != nil {
-			var status apierrors.APIStatus
-			if errors.As(err, &status) {
-				w.Header().Set("Retry-After", fmt.Sprint(status.Status().Details.RetryAfterSeconds))
-			}
-			http.Error(w, err.Error(), http.StatusTooManyRequests)
-			return
+		if err := s.overload.seated(w, r, classProxies, wire.Address(r), next); err != nil {
+			rest.Refuse(w, err)
 		}
-		defer leave()
-		next.ServeHTTP(w, r)
 	})
 }

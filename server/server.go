@@ -24,7 +24,7 @@
 //	audit.go, tokens.go           what requests did; tokens of ServiceAccounts
 //	endpoints.go                  endpoints of all handlers, mounted with their time limits
 //	middleware.go, errors.go      what all requests pass, failures
-//	overload.go                   classes of requests, and limits of users
+//	overload.go, seat.go          classes of requests, and limits of users
 //	crossorigin.go                protection from web pages in a browser
 //	groups.go, groupdiscovery.go  /api and /apis, aggregated discovery
 //	openapi.go                    /openapi (package openapi)

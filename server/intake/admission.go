@@ -211,7 +211,7 @@ func notArrived(memory *admission.Body, err error) error {
 		return apierrors.NewTooManyRequests("the body arrives too slowly while others need its memory; nothing was changed, try again", 1)
 	case errors.Is(err, context.DeadlineExceeded):
 		return errNoMemory()
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), apierrors.IsTooManyRequests(err):
 		return err
 	}
 	return wire.BadRequest("read body: %v", err)

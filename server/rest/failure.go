@@ -19,6 +19,10 @@ import (
 type discoveryErrors struct{ log *slog.Logger }
 
 func (d discoveryErrors) write(w http.ResponseWriter, r *http.Request, err error) {
+	if apierrors.IsTooManyRequests(err) {
+		Refuse(w, err)
+		return
+	}
 	status := discoveryStatus(err)
 	if status == http.StatusRequestEntityTooLarge {
 		err = fmt.Errorf("a poll must not be larger than %d bytes", maxPoll)
@@ -33,6 +37,14 @@ func (d discoveryErrors) write(w http.ResponseWriter, r *http.Request, err error
 		text = "internal error" // The details go to the log only.
 	}
 	http.Error(w, text, status)
+}
+
+// Refuse answers a poll for which the server has no time with 429.
+func Refuse(w http.ResponseWriter, err error) {
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	}
+	http.Error(w, err.Error(), http.StatusTooManyRequests)
 }
 
 // overBudgetRetry is the Retry-After for a proxy that was refused for lack of room.

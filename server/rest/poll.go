@@ -9,6 +9,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
@@ -86,6 +88,9 @@ func (p *pollReader) read(w http.ResponseWriter, r *http.Request) (poll, error) 
 	buf.Grow(pollBuffer)
 	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, maxPoll))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return poll{}, err
+	}
+	if apierrors.IsTooManyRequests(err) {
 		return poll{}, err
 	}
 	if err != nil {

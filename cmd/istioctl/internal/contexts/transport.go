@@ -3,16 +3,15 @@ package contexts
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/oidclogin"
+	"github.com/pilot-api/pilot-api/credential"
 	"github.com/pilot-api/pilot-api/internal/wholefile"
 )
 
@@ -74,17 +73,11 @@ func isPrivate(server string) bool {
 }
 
 func (a Access) tls() (*tls.Config, error) {
-	settings := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: a.ServerName}
-	if a.CertificateAuthority != "" {
-		text, err := os.ReadFile(a.CertificateAuthority)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", a.from.CertificateAuthority, err)
-		}
-		settings.RootCAs = x509.NewCertPool()
-		if !settings.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s: %s: no certificate in it", a.from.CertificateAuthority, a.CertificateAuthority)
-		}
+	authorities, err := credential.Authorities(a.CertificateAuthority)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.from.CertificateAuthority, err)
 	}
+	settings := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: a.ServerName, RootCAs: authorities}
 	if a.hasCertificate() {
 		pair, err := tls.LoadX509KeyPair(a.ClientCertificate, a.ClientKey)
 		if err != nil {
