@@ -10,6 +10,7 @@
 //	listtext.go, keptlists.go     lists in JSON, and those that many clients request
 //	write.go, deleteoptions.go    POST, PUT, DELETE
 //	patch.go, apply.go            patches, server-side apply
+//	builtin.go                    protobuf and strategic merge patches of the kinds of Kubernetes itself
 //	deletecollection.go           DELETE on a collection
 //	ifmatch.go                    If-Match and If-None-Match of writes
 //	admitted.go                   memory of writes

@@ -22,15 +22,16 @@ func (a *API) Endpoints(kind *schema.Kind, version string, watch wire.Handler) [
 	}
 	object := collection + "/{name}"
 	one := openapi.Content{Media: wire.ObjectTypes, Shape: openapi.ObjectShape(kind, version)}
+	sent := openapi.Content{Media: objectTypesOf(kind), Shape: one.Shape}
 	list := openapi.Content{Media: wire.ObjectTypes, Shape: openapi.ListShape(kind, version)}
 	options := &openapi.Content{Media: wire.ObjectTypes, Shape: openapi.AnyShape}
-	part := &openapi.Content{Media: slices.Concat(patchTypes, applyTypes), Shape: openapi.AnyShape}
+	part := &openapi.Content{Media: slices.Concat(patchTypesOf(kind), applyTypes), Shape: openapi.AnyShape}
 	endpoints := []openapi.Endpoint{
 		{Method: http.MethodGet, Path: all, Handler: k.list, Watch: watch, Params: view.ListParams, Success: 200, Answer: list,
 			Doc: ofAllNamespaces},
 		{Method: http.MethodGet, Path: collection, Handler: k.list, Watch: watch, Params: view.ListParams, Success: 200, Answer: list,
 			Doc: "Lists or watches the objects of a namespace."},
-		{Method: http.MethodPost, Path: collection, Handler: k.admitted(k.create), Params: writeParams, Body: &one, Success: 201, Answer: one,
+		{Method: http.MethodPost, Path: collection, Handler: k.admitted(k.create), Params: writeParams, Body: &sent, Success: 201, Answer: one,
 			Doc: "Creates an object."},
 		{Method: http.MethodDelete, Path: collection, Handler: k.admitted(k.deleteCollection), Params: deleteCollectionParams, Body: options, Success: 200, Answer: list,
 			Doc: "Deletes the selected objects; without a selector, all."},
@@ -42,7 +43,7 @@ func (a *API) Endpoints(kind *schema.Kind, version string, watch wire.Handler) [
 			Doc: "Lists the known versions of the object, the newest first."},
 		{Method: http.MethodGet, Path: object + "/history/{revision}", Handler: k.atRevision, Params: historyParams, Success: 200, Answer: one,
 			Doc: "Returns the object as it was at a revision."},
-		{Method: http.MethodPut, Path: object, Handler: k.admitted(k.update), Params: writeParams, Body: &one, Success: 200, Answer: one,
+		{Method: http.MethodPut, Path: object, Handler: k.admitted(k.update), Params: writeParams, Body: &sent, Success: 200, Answer: one,
 			Doc: "Replaces the object."},
 		{Method: http.MethodPatch, Path: object, Handler: k.admitted(k.patch), Params: patchParams, Body: part, Success: 200, Answer: one,
 			Doc: "Changes a part of the object, or applies an object."},

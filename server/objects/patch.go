@@ -34,8 +34,7 @@ func init() {
 	jsonpatch.AccumulatedCopySizeLimit = schema.MaxObjectBytes
 }
 
-// patchTypes are the media types of patches that state changes. Kubernetes'
-// strategic merge patch is only for its built-in types.
+// patchTypes are the media types of patches of all kinds that state changes.
 var patchTypes = []string{string(types.MergePatchType), string(types.JSONPatchType)}
 
 // patchOps are the operations of RFC 6902.
@@ -47,7 +46,7 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, media, err := intake.ReadBody(r, slices.Concat(patchTypes, applyTypes)...)
+	body, media, err := intake.ReadBody(r, slices.Concat(patchTypesOf(k.Kind), applyTypes)...)
 	if err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	case wire.Query(r).Has("force"):
 		return wire.BadRequest("query parameter force: is for %s", applyTypes[0])
 	}
-	change, err := PatcherOf(body, media)
+	change, err := k.patcherOf(body, media)
 	if err != nil {
 		return err
 	}
@@ -97,28 +96,55 @@ func (p Patcher) Of(version string, warnings *diag.List) store.Change {
 	}
 }
 
+// patcherOf returns the Patcher of a patch of an object of the kind.
+func (k *resource) patcherOf(body []byte, media string) (Patcher, error) {
+	if media != string(types.StrategicMergePatchType) {
+		return PatcherOf(body, media)
+	}
+	if err := checkPatch(body); err != nil {
+		return nil, err
+	}
+	if err := isObject(body); err != nil {
+		return nil, err
+	}
+	return strategicPatch(body, k.Kind), nil
+}
+
 // PatcherOf returns the Patcher of a patch. Its errors are for the client.
 func PatcherOf(body []byte, media string) (Patcher, error) {
-	switch {
-	case !slices.Contains(patchTypes, media):
+	if !slices.Contains(patchTypes, media) {
 		return nil, wire.BadRequest("patchType: must be %s, found %q", strings.Join(patchTypes, " or "), media)
-	case !json.Valid(body):
-		return nil, intake.MalformedJSON(body)
-	case schema.TooMany(body):
-		return nil, wire.BadRequest("body: must have at most %d values", schema.MaxValues)
-	case intake.OutlineOf(body).Levels > maxPatchDepth:
-		return nil, wire.BadRequest("body: must be nested at most %d levels deep", maxPatchDepth)
 	}
-	if err := checkUnique(body); err != nil {
+	if err := checkPatch(body); err != nil {
 		return nil, err
 	}
 	if media == string(types.JSONPatchType) {
 		return jsonPatch(body)
 	}
-	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
-		return nil, wire.BadRequest(`body: a merge patch must be an object, such as {"spec": {"precedence": 2}}`)
+	if err := isObject(body); err != nil {
+		return nil, err
 	}
 	return mergePatch(body), nil
+}
+
+func isObject(body []byte) error {
+	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+		return wire.BadRequest(`body: a merge patch must be an object, such as {"spec": {"precedence": 2}}`)
+	}
+	return nil
+}
+
+// checkPatch refuses the text of a patch that is not JSON, or costs too much.
+func checkPatch(body []byte) error {
+	switch {
+	case !json.Valid(body):
+		return intake.MalformedJSON(body)
+	case schema.TooMany(body):
+		return wire.BadRequest("body: must have at most %d values", schema.MaxValues)
+	case intake.OutlineOf(body).Levels > maxPatchDepth:
+		return wire.BadRequest("body: must be nested at most %d levels deep", maxPatchDepth)
+	}
+	return checkUnique(body)
 }
 
 // checkUnique refuses a duplicate field, of which only the last would count.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -175,9 +176,14 @@ func withGeneratedName(obj *schema.Object) (*schema.Object, error) {
 // readObject decodes the object in a body, checks each field, and checks that the
 // object matches the URL. The list holds warnings.
 func (k *resource) readObject(r *http.Request) (*schema.Object, diag.List, error) {
-	body, media, err := intake.ReadBody(r, wire.ObjectTypes...)
+	body, media, err := intake.ReadBody(r, objectTypesOf(k.Kind)...)
 	if err != nil {
 		return nil, nil, err
+	}
+	if media == runtime.ContentTypeProtobuf {
+		if body, err = fromProtobuf(body); err != nil {
+			return nil, nil, err
+		}
 	}
 	if media == wire.JSON.Names()[0] && !json.Valid(body) {
 		return nil, nil, intake.MalformedJSON(body)
