@@ -105,7 +105,10 @@ func (c *Class) arrive(name string) (*sender, *ticket, error) {
 		c.senders[name] = s
 	}
 	if name != c.last {
-		c.last, c.mixed = name, time.Now()
+		if c.last != "" {
+			c.mixed = time.Now()
+		}
+		c.last = name
 	}
 	if c.free > 0 && s.queue.Len() == 0 && c.mayHaveAnother(s) {
 		c.free--

@@ -12,8 +12,15 @@ import (
 	"pgregory.net/rapid"
 )
 
+// newClass returns a class in which no sender is alone yet.
 func newClass() *Class {
-	return NewClass(ClassOptions{Seats: 4, PerSender: 3, Queue: 8, Waiting: 12, Patience: time.Minute})
+	c := NewClass(ClassOptions{Seats: 4, PerSender: 3, Queue: 8, Waiting: 12, Patience: time.Minute})
+	for _, name := range []string{"first", "second"} {
+		if leave, err := c.Enter(context.Background(), name); err == nil {
+			leave()
+		}
+	}
+	return c
 }
 
 // TestSendersTakeTurns: a sender with one request waits for one request of each other

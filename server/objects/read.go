@@ -30,7 +30,7 @@ func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
 	if fresh && k.Board != nil {
 		// What an object was in the configuration before the last writes says nothing of what
 		// it is now: another object may hide it.
-		if err := k.opts.AwaitPublished(r.Context(), 0); err != nil {
+		if err := k.opts.AwaitPublished(r.Context(), atLeast); err != nil {
 			return err
 		}
 		k.Board.Refresh(r.Context())
