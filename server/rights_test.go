@@ -455,7 +455,7 @@ func TestAggregatedRolesGiveNothingNew(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
 		}
 	}
-	// Who takes an aggregationRule away would have to have all rights, too.
+	// To remove an aggregationRule takes all rights, too.
 	w.made(root, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"sum-3"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"none"}}]}}`)
 	if a := w.do("PATCH", pathOf("ClusterRole", "")+"/sum-3", `{"aggregationRule":null}`, vic, "Content-Type: application/merge-patch+json"); a.StatusCode != http.StatusForbidden {
 		t.Errorf("without its aggregationRule: %d %s", a.StatusCode, a.text)

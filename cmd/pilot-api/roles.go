@@ -35,8 +35,8 @@ func (o *options) followRoles(view *cache.Cache, known *accessKnown) (*authz.Rol
 	return roles, hosts
 }
 
-// accessKnown knows whether all that decides who may do what has read what is stored. It is
-// safe for concurrent use once nothing more is awaited.
+// accessKnown reports whether the roles, hosts, accounts and keys are read from the store. It
+// is safe for concurrent use once all parts are added.
 type accessKnown struct {
 	left  atomic.Int32
 	known chan struct{} // closed when nothing is left

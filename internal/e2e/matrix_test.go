@@ -262,7 +262,7 @@ func (a authority) review(ctx context.Context, who person, q access) (bool, erro
 	return r.allowed()
 }
 
-// allowed returns the answer of a review. Who may not ask is allowed nothing.
+// allowed returns the answer of a review. A refused review allows nothing.
 func (r outcome) allowed() (bool, error) {
 	review := struct{ Status struct{ Allowed bool } }{}
 	if r.code == http.StatusForbidden {

@@ -122,8 +122,8 @@ var targets = []person{
 	{Name: "system:serviceaccount:shop:a:b"}, {Name: "system:serviceaccount:shop"}, {Name: "system:serviceaccount::a"}, {Name: "system:serviceaccount:shop:"}, {Name: "system:serviceaccount:Shop:a"}, {Name: "system:serviceaccount:shop:A_b"},
 }
 
-// compareImpersonation asks both servers who somebody is who acts as somebody else. The name,
-// the groups and who may do it must be the same.
+// compareImpersonation acts as other identities on both servers and asks for its own. The
+// name, the groups and the right to act so must be the same.
 func (p pair) compareImpersonation(t *testing.T) {
 	cells := 0
 	for _, sender := range append(slices.Clone(senders), "root") {

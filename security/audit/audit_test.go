@@ -151,8 +151,8 @@ func TestStrictLogIsOnDisk(t *testing.T) {
 	<-ended
 }
 
-// small is a sink with room for so many bytes. What does not fit is cut off, and a sync succeeds
-// unless syncs is set, as on a full disk.
+// small is a sink with room for so many bytes, like a full disk. It cuts off the rest of a
+// write, and a sync succeeds unless syncs is set.
 type small struct {
 	text  bytes.Buffer
 	room  int

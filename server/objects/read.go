@@ -28,8 +28,8 @@ func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if fresh && k.Board != nil {
-		// What an object was in the configuration before the last writes says nothing of what
-		// it is now: another object may hide it.
+		// The last writes may have changed the status of this object: another object may hide
+		// it now.
 		if err := k.opts.AwaitPublished(r.Context(), atLeast); err != nil {
 			return err
 		}

@@ -182,8 +182,9 @@ func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 	var last client.ObjectWithStatus
 	var silence error // error since the last answer
 	w.absence.seen = 0
-	// A proxy that refused the object and has left since does not count. What was written
-	// before is compiled by the first answer, or the error is ErrFuture, and it asks again.
+	// A proxy that refused the object and has left since does not count. The first answer
+	// follows from all earlier writes. If they are not compiled in time, the error is
+	// ErrFuture.
 	look := w.client.GetWithFreshStatus
 	for {
 		now, err := look(timed, key, store.ReadOptions{})

@@ -25,8 +25,8 @@ func (s *Session) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return s.Receive(ctx, name, func() (io.ReadCloser, error) { return os.Open(name) })
 }
 
-// Receive is ReadFile for what open returns. The name is for messages. What is left of the
-// input after the end of ctx must be of no use to the program.
+// Receive is ReadFile for the reader that open returns. The name is for messages. After the
+// end of ctx, the program must not use the rest of the input.
 func (s *Session) Receive(ctx context.Context, name string, open func() (io.ReadCloser, error)) ([]byte, error) {
 	type result struct {
 		text []byte

@@ -53,8 +53,8 @@ func (a Access) From(places Sources) Access {
 	return a
 }
 
-// Or returns a, with what it leaves open from other. Who sends a request is one question:
-// a token, a login or a client certificate in a replaces all of them in other.
+// Or returns a, and takes the fields that a does not set from other. A token, a login or a
+// client certificate in a replaces all three of other, because a request has one sender.
 func (a Access) Or(other Access) Access {
 	if !a.identifies() {
 		a.Token, a.TokenFile, a.login = other.Token, other.TokenFile, other.login
