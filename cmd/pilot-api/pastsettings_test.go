@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,13 +90,13 @@ func TestPastIsOver(t *testing.T) {
 		r := newRestarts(t)
 		r.start("connectTimeout: 3s")
 		m := r.start("connectTimeout: 5s")
-		serving := false
+		var serving atomic.Bool
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- m.run(ctx, func() bool { return serving }) }()
+		go func() { ended <- m.run(ctx, serving.Load) }()
 		time.Sleep(2 * discovery.PastFor) // etcd is not there yet.
 		synctest.Wait()
-		serving = true
+		serving.Store(true)
 		time.Sleep(discovery.PastFor - second)
 		r.wantPast("connectTimeout: 5s", 3*second)
 		time.Sleep(3 * second)

@@ -147,7 +147,7 @@ func TestRolesDecideAsTheNaiveEvaluator(t *testing.T) {
 	who := rapid.Custom(func(t *rapid.T) identity.Identity {
 		return identity.Identity{Name: word("u", "u", "system:serviceaccount:n:sa").Draw(t, "user"), Groups: list("g", "u").Draw(t, "in groups")}
 	})
-	allowed := 0
+	allowed, all := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		roles, byKey := &authz.Roles{}, map[schema.Key]*schema.Object{}
 		for range rapid.IntRange(1, 3).Draw(rt, "rounds") {
@@ -169,14 +169,14 @@ func TestRolesDecideAsTheNaiveEvaluator(t *testing.T) {
 				if got.Allowed != want {
 					rt.Fatalf("%+v of %+v: %v (%s), want %v", a, asks, got.Allowed, got.Reason, want)
 				}
-				if want {
+				if all++; want {
 					allowed++
 				}
 			}
 		}
 	})
-	if allowed < 50 {
-		t.Errorf("%d questions were allowed: the words are too many", allowed)
+	if allowed*50 < all {
+		t.Errorf("%d of %d questions were allowed: the words are too many", allowed, all)
 	}
 }
 

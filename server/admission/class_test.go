@@ -51,6 +51,7 @@ func TestSendersTakeTurns(t *testing.T) {
 			ask("greedy")
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		for _, name := range []string{"polite", "other"} {
 			if !slices.Contains(order[:4], name) {
 				t.Errorf("%s is not among the first four: %v", name, order)
