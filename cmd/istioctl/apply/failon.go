@@ -49,9 +49,11 @@ func checkWarnings(ctx context.Context, s *cli.Session, flags Options, list []ma
 	if err != nil {
 		return fmt.Errorf("--fail-on warning: %s; nothing was written", s.Explain(ctx, err))
 	}
-	for _, p := range found {
-		s.WarnUnknown(cli.OneLine(p.Coded()))
+	texts := make([]string, len(found))
+	for i, p := range found {
+		texts[i] = cli.OneLine(p.Coded())
 	}
+	s.WarnAll(texts)
 	if len(found)+len(ofFiles) > 0 {
 		return errors.New("there are warnings, and --fail-on warning is given; nothing was written")
 	}

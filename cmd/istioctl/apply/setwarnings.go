@@ -66,16 +66,12 @@ func (w *SetWarnings) Judge(ctx context.Context, list []manifest.Manifest) {
 	if err != nil {
 		texts = w.held
 	}
-	for _, text := range texts {
-		w.session.WarnUnknown(text)
-	}
+	w.session.WarnAll(texts)
 }
 
 // Release prints the held warnings. They are about objects that were written together.
 func (w *SetWarnings) Release() {
-	for _, text := range w.held {
-		w.session.WarnUnknown(text)
-	}
+	w.session.WarnAll(w.held)
 }
 
 // ofTogether returns the warnings about a dry run of all objects in one transaction.

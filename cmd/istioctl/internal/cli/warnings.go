@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -26,10 +28,37 @@ func (s *Session) ShowProblems(list diag.List) {
 // WarnUnknown prints a warning of the server unless it was already shown. The server
 // finds the same problems in a file as the client, but does not know their position.
 func (s *Session) WarnUnknown(text string) {
-	for _, known := range s.shown {
-		if strings.HasSuffix(text, known) {
-			return
+	if !s.isShown(text) {
+		s.Warn(text)
+	}
+}
+
+func (s *Session) isShown(text string) bool {
+	return slices.ContainsFunc(s.shown, func(known string) bool { return strings.HasSuffix(text, known) })
+}
+
+// mostOfCode is how many warnings of one code WarnAll prints.
+const mostOfCode = 10
+
+// WarnAll is WarnUnknown for many warnings. Of each code it prints the first mostOfCode, and
+// then the number of the others.
+func (s *Session) WarnAll(texts []string) {
+	counts := map[string]int{}
+	for _, text := range texts {
+		if s.isShown(text) {
+			continue
+		}
+		code, _, _ := strings.Cut(text, ":")
+		if _, is := diag.Code(code).Message(); is {
+			if counts[code]++; counts[code] > mostOfCode {
+				continue
+			}
+		}
+		s.Warn(text)
+	}
+	for _, code := range slices.Sorted(maps.Keys(counts)) {
+		if more := counts[code] - mostOfCode; more > 0 {
+			s.Warn(fmt.Sprintf("… and %d more of %s", more, code))
 		}
 	}
-	s.Warn(text)
 }
