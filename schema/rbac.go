@@ -114,6 +114,7 @@ func checkRule(p *problems, i int, rule rbac.PolicyRule) {
 	if len(rule.Resources) == 0 {
 		p.required(at+".resources", "must have at least one resource")
 	}
+	warnOfUnknown(p, at, rule)
 }
 
 func checkBinding(b *Binding) diag.List {
