@@ -11,6 +11,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/security/authz"
@@ -64,22 +65,19 @@ func (s gated) Create(ctx context.Context, o *schema.Object) (*schema.Object, er
 	return s.Interface.Create(ctx, o)
 }
 
-// Update implements store.Interface.
+// Update implements store.Interface. It is checked against the object that it replaces, as
+// UpdateFunc is: rights of a moment ago would let a write give again what was taken away.
 func (s gated) Update(ctx context.Context, o *schema.Object) (*schema.Object, error) {
-	before := s.gate.stored(ctx, o.Key())
-	if repeats(before, o) {
-		return s.Interface.UpdateFunc(ctx, o.Key(), s.gate.checked(ctx, always(o), nil))
+	done, err := s.UpdateFunc(ctx, o.Key(), always(o))
+	if !errors.Is(err, store.ErrUnreadable) {
+		return done, err
 	}
-	if err := s.gate.check(ctx, before, o, nil); err != nil {
+	// What cannot be read gives nothing, and may be replaced.
+	if err := s.gate.check(ctx, nil, o, nil); err != nil {
 		return nil, err
 	}
 	return s.Interface.Update(ctx, o)
 }
-
-// repeats reports whether a write seems to give what the stored object gives already. before is
-// as of a moment ago, so such a write is checked again against the object that it replaces:
-// somebody may have taken rights away in between.
-func repeats(before, after *schema.Object) bool { return before != nil && before.SameSpec(after) }
 
 // always returns a change to an object, whatever is stored.
 func always(o *schema.Object) store.Change {
@@ -101,22 +99,36 @@ func (s gated) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error
 	}
 	checked := make([]store.Op, len(ops))
 	for i, op := range ops {
-		checked[i] = op
-		switch {
-		case op.Change != nil:
-			checked[i].Change = s.gate.checked(ctx, op.Change, beside)
-		case op.Object != nil && op.Verb != store.OpDelete:
-			before := s.gate.stored(ctx, op.Object.Key())
-			if op.Verb != store.OpCreate && repeats(before, op.Object) {
-				checked[i] = store.Op{Verb: store.OpUpdate, Key: op.Object.Key(), Change: s.gate.checked(ctx, always(op.Object), beside)}
-				continue
-			}
-			if err := s.gate.check(ctx, before, op.Object, beside); err != nil {
-				return nil, err
-			}
+		var err error
+		if checked[i], err = s.gate.checkedOp(ctx, op, beside); err != nil {
+			return nil, err
 		}
 	}
 	return s.Interface.Txn(ctx, checked)
+}
+
+// checkedOp returns an operation that is checked, now or against the object that it replaces.
+func (g *Gate) checkedOp(ctx context.Context, op store.Op, beside []*schema.Object) (store.Op, error) {
+	switch {
+	case op.Change != nil:
+		op.Change = g.checked(ctx, op.Change, beside)
+		return op, nil
+	case op.Object == nil || op.Verb == store.OpDelete:
+		return op, nil
+	case g.replaces(ctx, op):
+		return store.Op{Verb: store.OpUpdate, Key: op.Object.Key(), Change: g.checked(ctx, always(op.Object), beside)}, nil
+	}
+	return op, g.check(ctx, nil, op.Object, beside)
+}
+
+// replaces reports whether an operation with an object replaces a readable one, as far as was
+// known a moment ago.
+func (g *Gate) replaces(ctx context.Context, op store.Op) bool {
+	if op.Verb == store.OpCreate {
+		return false
+	}
+	_, err := g.opts.Reads.Get(ctx, op.Object.Key(), store.ReadOptions{AtLeast: store.Any})
+	return err == nil || op.Verb == store.OpUpdate && !errors.Is(err, store.ErrUnreadable)
 }
 
 // checked returns a change whose result is checked.
@@ -128,15 +140,6 @@ func (g *Gate) checked(ctx context.Context, change store.Change, beside []*schem
 		}
 		return after, g.check(ctx, before, after, beside)
 	}
-}
-
-// stored returns an object as it was a moment ago, or nil.
-func (g *Gate) stored(ctx context.Context, key schema.Key) *schema.Object {
-	o, err := g.opts.Reads.Get(ctx, key, store.ReadOptions{AtLeast: store.Any})
-	if err != nil {
-		return nil
-	}
-	return o
 }
 
 // check returns an error unless the identity of ctx may write after in the place of before,

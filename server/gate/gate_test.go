@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -44,8 +45,9 @@ func (l late) Get(_ context.Context, key schema.Key, _ store.ReadOptions) (*sche
 	return nil, store.ErrNotFound
 }
 
-// TestStaleReadsGiveNothing: a write that repeats what a role had a moment ago, but has no
-// longer, gives rights, whichever way it takes.
+// TestStaleReadsGiveNothing: a write is checked against the object that it replaces, and not
+// against the one that was known a moment ago, whichever way it takes. Without written, the
+// write repeats what was known.
 func TestStaleReadsGiveNothing(t *testing.T) {
 	const rbacAPI = "rbac.authorization.k8s.io"
 	rules := func(verbs ...string) map[string]any {
@@ -64,10 +66,17 @@ func TestStaleReadsGiveNothing(t *testing.T) {
 	rule := func(host string) map[string]any {
 		return map[string]any{"hosts": []string{host}, "http": []map[string]any{{"directResponse": map[string]any{"status": 200}}}}
 	}
-	for name, c := range map[string]struct{ before, now *schema.Object }{
-		"role":    {object(t, "Role", "shop", "wide", rules("get", "delete")), object(t, "Role", "shop", "wide", rules("get"))},
-		"binding": {object(t, "RoleBinding", "shop", "wide", binding("ada", "eve")), object(t, "RoleBinding", "shop", "wide", binding("ada"))},
-		"rule":    {object(t, "VirtualService", "shop", "wide", rule("foreign.example")), object(t, "VirtualService", "shop", "wide", rule("own.example"))},
+	for name, c := range map[string]struct{ known, stored, written *schema.Object }{
+		"role":    {object(t, "Role", "shop", "wide", rules("get", "delete")), object(t, "Role", "shop", "wide", rules("get")), nil},
+		"binding": {object(t, "RoleBinding", "shop", "wide", binding("ada", "eve")), object(t, "RoleBinding", "shop", "wide", binding("ada")), nil},
+		"aggregation": {
+			object(t, "ClusterRole", "", "wide", rules("get")),
+			object(t, "ClusterRole", "", "wide", map[string]any{"aggregationRule": rbac.AggregationRule{
+				ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"a": "b"}}},
+			}}),
+			object(t, "ClusterRole", "", "wide", map[string]any{}),
+		},
+		"rule": {object(t, "VirtualService", "shop", "wide", rule("foreign.example")), object(t, "VirtualService", "shop", "wide", rule("own.example")), nil},
 	} {
 		for way, write := range map[string]func(context.Context, store.Interface, *schema.Object) error{
 			"update": func(ctx context.Context, s store.Interface, o *schema.Object) error {
@@ -89,26 +98,26 @@ func TestStaleReadsGiveNothing(t *testing.T) {
 		} {
 			t.Run(name+" by "+way, func(t *testing.T) {
 				roles, hosts, mem := &authz.Roles{}, &Hosts{}, memory.New()
-				roles.Put(object(t, "Role", "shop", "writer", map[string]any{"rules": []rbac.PolicyRule{
-					{Verbs: []string{"get", "create", "update", "patch"}, APIGroups: []string{rbacAPI, "networking.istio.io"}, Resources: []string{"roles", "rolebindings", "virtualservices"}},
+				roles.Put(object(t, "ClusterRole", "", "writer", map[string]any{"rules": []rbac.PolicyRule{
+					{Verbs: []string{"get", "create", "update", "patch"}, APIGroups: []string{rbacAPI, "networking.istio.io"}, Resources: []string{"roles", "clusterroles", "rolebindings", "virtualservices"}},
 				}}))
 				roles.Put(object(t, "Role", "shop", "wide", rules("get", "delete")))
-				roles.Put(object(t, "RoleBinding", "shop", "writer", map[string]any{
-					"roleRef":  rbac.RoleRef{APIGroup: rbacAPI, Kind: "Role", Name: "writer"},
+				roles.Put(object(t, "ClusterRoleBinding", "", "writer", map[string]any{
+					"roleRef":  rbac.RoleRef{APIGroup: rbacAPI, Kind: "ClusterRole", Name: "writer"},
 					"subjects": []rbac.Subject{{APIGroup: rbacAPI, Kind: "User", Name: "vic"}},
 				}))
 				hosts.Put(object(t, "ServiceEntry", "bank", "foreign", entry("foreign.example")))
-				if _, err := mem.Create(t.Context(), c.now); err != nil {
+				if _, err := mem.Create(t.Context(), c.stored); err != nil {
 					t.Fatal(err)
 				}
 				g := New(Options{Guard: authz.Guard{Authorizer: roles}, Roles: roles, Hosts: hosts, Domain: "cluster.local",
-					Reads: late{mem, map[schema.Key]*schema.Object{c.before.Key(): c.before}}})
+					Reads: late{mem, map[schema.Key]*schema.Object{c.known.Key(): c.known}}})
 				ctx := identity.NewContext(t.Context(), identity.Identity{Name: "vic", Groups: []string{identity.Authenticated}, By: identity.ByTokenFile})
-				if err := write(ctx, g.Store(mem), c.before); !apierrors.IsForbidden(err) {
+				if err := write(ctx, g.Store(mem), cmp.Or(c.written, c.known)); !apierrors.IsForbidden(err) {
 					t.Errorf("the write answers %v, want Forbidden", err)
 				}
-				stored, err := mem.Get(t.Context(), c.now.Key(), store.ReadOptions{})
-				if err != nil || !stored.SameSpec(c.now) {
+				stored, err := mem.Get(t.Context(), c.stored.Key(), store.ReadOptions{})
+				if err != nil || !stored.SameSpec(c.stored) {
 					t.Errorf("stored is %v, %v", stored, err)
 				}
 			})
