@@ -140,7 +140,7 @@ func TestEndlessAnswers(t *testing.T) {
 		"spaces":  {head, same(" "), list(store.Scope{Kind: routeRules(t)}), "larger than"},
 		"owners":  {head + `{"metadata":{"ownerReferences":[{}`, same(",{}"), list(store.Scope{Kind: routeRules(t)}), "a value is larger than"},
 		"proxies": {"[{}", same(",{}"), func(c *client.Client) error { _, err := c.Proxies(t.Context()); return err }, "too much memory"},
-		"problems": {`{"problems":[{}`, same(",{}"), func(c *client.Client) error { _, err := c.Problems(t.Context()); return err },
+		"problems": {`{"problems":[{}`, same(",{}"), func(c *client.Client) error { _, err := c.Problems(t.Context(), client.ProblemsOptions{}); return err },
 			"/debug/problems: it takes too much memory"},
 		"versions": {`{"items":[{}`, same(",{}"), func(c *client.Client) error { _, err := c.History(t.Context(), key); return err }, "too much memory"},
 		"texts":    {`{"nodes":[""`, same(`,""`), func(c *client.Client) error { _, err := c.Preview(t.Context(), nil, "a"); return err }, "too much memory"},

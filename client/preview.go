@@ -64,7 +64,7 @@ func (c *Client) PreviewWithout(ctx context.Context, text []byte, namespace stri
 	return c.preview(ctx, text, namespace, url.Values{"without": {strings.Join(refs, ",")}})
 }
 
-// PreviewInV1 is a Preview whose problems include those of ProblemsInV1.
+// PreviewInV1 is a Preview whose problems include those of ProblemsOptions.InV1.
 func (c *Client) PreviewInV1(ctx context.Context, text []byte, namespace string) (*Preview, error) {
 	return c.preview(ctx, text, namespace, inV1())
 }

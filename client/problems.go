@@ -15,34 +15,36 @@ type Problems struct {
 	// Limited is true if the problems of namespaces that the caller may not see, and those of
 	// the whole mesh, are left out.
 	Limited bool `json:"limited,omitempty"`
-	// NotLookedAt is the number of kinds of proxies that ProblemsInV1 left out.
+	// NotLookedAt is the number of kinds of proxies that were left out with ProblemsOptions.InV1.
 	NotLookedAt int `json:"notLookedAt,omitempty"`
+}
+
+// ProblemsOptions select problems. The zero value selects those of all objects.
+type ProblemsOptions struct {
+	// Namespace selects the problems of the objects in one namespace; "" means all.
+	Namespace string
+	// InV1 adds the features that Envoys of the v1 API would lose, even if there are no such
+	// Envoys. The server compiles the whole mesh for this, for one request at a time.
+	InV1 bool
 }
 
 // Problems returns the problems that the compilation of the objects found, in general and
 // for each proxy. The server answers when it has compiled everything that was written
 // before the call. The call fails if that takes more than some seconds.
-func (c *Client) Problems(ctx context.Context) (*Problems, error) {
-	return c.problems(ctx, nil)
-}
-
-// ProblemsIn returns the Problems of the objects in one namespace.
-func (c *Client) ProblemsIn(ctx context.Context, namespace string) (*Problems, error) {
-	return c.problems(ctx, url.Values{"namespace": {namespace}})
-}
-
-// ProblemsInV1 returns Problems and what Envoys of the v1 API would lose, even if there
-// are no such Envoys. The server compiles the whole mesh for it, for one request at a
-// time.
-func (c *Client) ProblemsInV1(ctx context.Context) (*Problems, error) { return c.problems(ctx, inV1()) }
-
-// inV1 returns the query that adds what Envoys of the v1 API would lose.
-func inV1() url.Values { return url.Values{"api": {"v1"}} }
-
-func (c *Client) problems(ctx context.Context, q url.Values) (*Problems, error) {
+func (c *Client) Problems(ctx context.Context, opts ProblemsOptions) (*Problems, error) {
+	q := url.Values{}
+	if opts.InV1 {
+		q = inV1()
+	}
+	if opts.Namespace != "" {
+		q.Set("namespace", opts.Namespace)
+	}
 	var found Problems
 	if err := c.ask(ctx, "/debug/problems", q, &found); err != nil {
 		return nil, err
 	}
 	return &found, nil
 }
+
+// inV1 returns the query that adds the losses of Envoys of the v1 API.
+func inV1() url.Values { return url.Values{"api": {"v1"}} }

@@ -41,8 +41,8 @@ var (
 	// ran out before its answer. For a write the error is also store.ErrOutcomeUnknown,
 	// for a read store.ErrUnavailable.
 	ErrNoAnswer = errors.New("no answer came")
-	// ErrDenied means that the server does not know who asks (401), or that they may not do
-	// this (403). The text of the error has the server's reason.
+	// ErrDenied means that the request does not prove a user (401), or that the user has no
+	// right to it (403). The text of the error has the server's reason.
 	ErrDenied = errors.New("denied")
 )
 

@@ -219,21 +219,10 @@ func FromStatus(status *metav1.Status) error {
 	}
 	row, ok := rowOf(status)
 	if !ok {
-		return &otherStatus{*status}
+		return fmt.Errorf("server: %s (%d %s)", status.Message, status.Code, status.Reason)
 	}
 	return &Error{Kind: row.kind, Index: failedOp(status), Detail: status.Message, Problems: problems(status)}
 }
-
-// otherStatus is a failure that stores do not have, such as a missing right. It implements
-// apierrors.APIStatus, so apierrors.IsForbidden and the like work.
-type otherStatus struct{ status metav1.Status }
-
-func (e *otherStatus) Error() string {
-	return fmt.Sprintf("server: %s (%d %s)", e.status.Message, e.status.Code, e.status.Reason)
-}
-
-// Status implements apierrors.APIStatus.
-func (e *otherStatus) Status() metav1.Status { return e.status }
 
 func rowOf(status *metav1.Status) (statusRow, bool) {
 	for _, row := range statusTable {

@@ -28,9 +28,7 @@ const (
 // Analyst reports the problems of the server's objects, and those that other objects would
 // cause.
 type Analyst interface {
-	Problems(ctx context.Context) (*client.Problems, error)
-	ProblemsIn(ctx context.Context, namespace string) (*client.Problems, error)
-	ProblemsInV1(ctx context.Context) (*client.Problems, error)
+	Reporter
 	Preview(ctx context.Context, text []byte, namespace string) (*client.Preview, error)
 	PreviewInV1(ctx context.Context, text []byte, namespace string) (*client.Preview, error)
 }
@@ -61,7 +59,7 @@ Each message has a stable code. --codes lists the codes, and docs/messages.md ha
 page with examples.
 
 Without -f, istioctl checks the objects of the server, and includes the refusals of
-its proxies. With -f it asks no server: it checks only the objects of the files, and
+its proxies. -n selects those of one namespace. With -f it asks no server: it checks only the objects of the files, and
 also reports objects that are not valid. With -f and --live the server checks its
 objects with those of the files in their place, and stores nothing.
 
@@ -171,21 +169,8 @@ func (f *Options) analyzeServer(ctx context.Context, s *cli.Session) (*client.Pr
 	if err != nil {
 		return nil, err
 	}
-	var found *client.Problems
-	if f.v1 {
-		found, err = c.ProblemsInV1(ctx)
-	} else {
-		found, err = problemsAsked(ctx, s, c)
-	}
+	found, err := c.Problems(ctx, client.ProblemsOptions{Namespace: givenNamespace(s), InV1: f.v1})
 	return found, s.Fail(ctx, err)
-}
-
-// problems returns the problems that the server reports.
-func (f *Options) problems(ctx context.Context, c Analyst) (*client.Problems, error) {
-	if f.v1 {
-		return c.ProblemsInV1(ctx)
-	}
-	return c.Problems(ctx)
 }
 
 // preview returns the problems that the server would report with the objects in text.
@@ -215,7 +200,7 @@ func (f *Options) analyzeOver(ctx context.Context, s *cli.Session) (*client.Prob
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.problems(ctx, c)
+	found, err := c.Problems(ctx, client.ProblemsOptions{InV1: f.v1})
 	if err != nil {
 		return nil, s.Fail(ctx, err)
 	}

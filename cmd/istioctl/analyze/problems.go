@@ -24,8 +24,12 @@ var problemFormats = []string{printer.Table, printer.YAML, printer.JSON}
 // Finder finds objects and their problems.
 type Finder interface {
 	cli.Pager
-	Problems(ctx context.Context) (*client.Problems, error)
-	ProblemsIn(ctx context.Context, namespace string) (*client.Problems, error)
+	Reporter
+}
+
+// Reporter reports the problems of the server's objects.
+type Reporter interface {
+	Problems(ctx context.Context, opts client.ProblemsOptions) (*client.Problems, error)
 }
 
 // ProblemsOptions has the flags of problems.
@@ -77,7 +81,7 @@ func (o ProblemsOptions) Run(ctx context.Context, s *cli.Session, args []string)
 	if err != nil {
 		return err
 	}
-	found, err := problemsAsked(ctx, s, c)
+	found, err := c.Problems(ctx, client.ProblemsOptions{Namespace: givenNamespace(s)})
 	if err != nil {
 		return s.Fail(ctx, err)
 	}
@@ -92,15 +96,12 @@ func (o ProblemsOptions) Run(ctx context.Context, s *cli.Session, args []string)
 	return errors.Join(showFound(s, found, o.output), missing)
 }
 
-// problemsAsked returns the problems of the namespace that was given, or of all.
-func problemsAsked(ctx context.Context, s *cli.Session, c interface {
-	Problems(ctx context.Context) (*client.Problems, error)
-	ProblemsIn(ctx context.Context, namespace string) (*client.Problems, error)
-}) (*client.Problems, error) {
+// givenNamespace returns the namespace that was given, "" for all.
+func givenNamespace(s *cli.Session) string {
 	if s.NamespaceGiven {
-		return c.ProblemsIn(ctx, s.Namespace)
+		return s.Namespace
 	}
-	return c.Problems(ctx)
+	return ""
 }
 
 // reportMissing reports named objects that do not exist. An object with a problem exists.

@@ -22,7 +22,7 @@ type Judges interface {
 
 // Analyst tells what is wrong with the objects of the server, and what would be.
 type Analyst interface {
-	Problems(ctx context.Context) (*client.Problems, error)
+	Problems(ctx context.Context, opts client.ProblemsOptions) (*client.Problems, error)
 	PreviewWithout(ctx context.Context, text []byte, namespace string, without []schema.Key) (*client.Preview, error)
 }
 
@@ -114,7 +114,7 @@ func (w *SetWarnings) ofAnalysis(ctx context.Context, list []manifest.Manifest) 
 // problemsOf returns the problems that objects would have if the server stored them and
 // deleted others, and the new ones that this would cause in others.
 func problemsOf(ctx context.Context, s *cli.Session, c Analyst, list []manifest.Manifest, without []schema.Key) (diag.List, error) {
-	now, err := c.Problems(ctx)
+	now, err := c.Problems(ctx, client.ProblemsOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
@@ -23,7 +22,7 @@ import (
 // Witness returns everything that a server knows about an object.
 type Witness interface {
 	past.Historian
-	Problems(ctx context.Context) (*client.Problems, error)
+	Problems(ctx context.Context, opts client.ProblemsOptions) (*client.Problems, error)
 	References(ctx context.Context, key schema.Key) (*diag.References, error)
 	GetWithFreshStatus(ctx context.Context, key schema.Key, opts store.ReadOptions) (client.ObjectWithStatus, error)
 	ProxiesOf(ctx context.Context, key schema.Key) ([]client.Proxy, error)
@@ -127,7 +126,10 @@ func (f *Options) ask(ctx context.Context, s *cli.Session, key schema.Key) (*des
 	var problems *client.Problems
 	var references *diag.References
 	for _, ask := range []func() error{
-		func() (err error) { problems, err = c.Problems(ctx); return err },
+		func() (err error) {
+			problems, err = c.Problems(ctx, client.ProblemsOptions{Namespace: key.Namespace})
+			return err
+		},
 		func() (err error) { references, err = c.References(ctx, key); return err },
 		func() (err error) {
 			d.ObjectWithStatus, err = c.GetWithFreshStatus(ctx, key, store.ReadOptions{})
@@ -136,7 +138,7 @@ func (f *Options) ask(ctx context.Context, s *cli.Session, key schema.Key) (*des
 		func() (err error) { d.changes, err = changesOf(ctx, c, key); return err },
 		func() (err error) {
 			d.proxies, err = c.ProxiesOf(ctx, key)
-			if apierrors.IsForbidden(err) {
+			if errors.Is(err, client.ErrDenied) {
 				d.noProxies, err = err, nil // Proxies are of no namespace, so few users may see them.
 			}
 			return err

@@ -11,8 +11,10 @@ import (
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/targets"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/internal/wholefile"
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -100,7 +102,7 @@ func (o Options) Run(ctx context.Context, s *cli.Session, account string) error 
 	}
 	token, err := c.CreateToken(ctx, s.Namespace, account, o.audiences, o.ttl)
 	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("serviceaccount/%s not found in namespace %s", account, s.Namespace)
+		return errors.New(targets.NotFound(schema.Key{Kind: schema.KindServiceAccount, Namespace: s.Namespace, Name: account}))
 	}
 	if err != nil {
 		return s.Fail(ctx, err)

@@ -11,9 +11,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// mostDenials is how often in a row a Link is denied before it ends. A server that starts may
-// deny a request before it knows all roles and accounts, and a file with a token may be empty
-// while it is written.
+// mostDenials is how often in a row a Link is denied before it ends. A replica may not have a
+// new role or account yet, and a file with a token may be empty while it is written.
 const mostDenials = 5
 
 // Link is a connection to the server that reports on stderr when it is lost and when it
