@@ -74,7 +74,8 @@ func (v *verifiedTokens) forget(token string) {
 	delete(v.older, sum)
 }
 
-// keep remembers a result, which counts until end or longestVerified. epoch is that of the source before it verified the token.
+// keep remembers a result, which counts until end or longestVerified. epoch is that of the
+// source before it verified the token.
 func (v *verifiedTokens) keep(token string, who identity.Identity, end time.Time, source TokenVerifier, epoch uint64) {
 	until := end
 	if latest := time.Now().Add(longestVerified); until.After(latest) {

@@ -28,30 +28,26 @@ func (g Guard) Check(ctx context.Context, a Attributes) error {
 // CheckScope is Check for a verb on the objects of a kind, or of all schema.MeshKinds if kind
 // is nil, in a namespace or, with "", in all of them.
 func (g Guard) CheckScope(ctx context.Context, verb string, kind *schema.Kind, namespace string) error {
-	kinds := []*schema.Kind{kind}
-	if kind == nil {
-		kinds = schema.MeshKinds()
-	}
-	for _, one := range kinds {
-		if err := g.Check(ctx, On(verb, schema.Key{Kind: one.Kind, Namespace: namespace})); err != nil {
-			return err
-		}
-	}
-	return nil
+	return g.checkKinds(ctx, verb, "", kind, namespace)
 }
 
-// CheckHistory is CheckScope for what the objects were: list, and get on their histories.
+// CheckHistory is CheckScope for the earlier states of the objects: list, and get on their
+// histories.
 func (g Guard) CheckHistory(ctx context.Context, kind *schema.Kind, namespace string) error {
 	if err := g.CheckScope(ctx, "list", kind, namespace); err != nil {
 		return err
 	}
+	return g.checkKinds(ctx, "get", "history", kind, namespace)
+}
+
+func (g Guard) checkKinds(ctx context.Context, verb, subresource string, kind *schema.Kind, namespace string) error {
 	kinds := []*schema.Kind{kind}
 	if kind == nil {
 		kinds = schema.MeshKinds()
 	}
 	for _, one := range kinds {
-		a := On("get", schema.Key{Kind: one.Kind, Namespace: namespace})
-		a.Subresource = "history"
+		a := On(verb, schema.Key{Kind: one.Kind, Namespace: namespace})
+		a.Subresource = subresource
 		if err := g.Check(ctx, a); err != nil {
 			return err
 		}

@@ -216,7 +216,7 @@ func (c *conversation) hold(ctx context.Context, variant discovery.Variant, on *
 	if err := s.admit(ctx, who.node, false); err != nil {
 		return err
 	}
-	closed, err := s.countStream(ctx)
+	closed, err := s.countStream(ctx, who.node)
 	if err != nil {
 		return err
 	}

@@ -81,10 +81,10 @@ func (s *Server) keyScope(ctx context.Context) discovery.KeyScope {
 }
 
 // admit refuses a proxy whose client certificate counts no longer, or is not for the
-// namespace of its node. A certificate with a URI is for the namespace of its SPIFFE ID, or for no
-// namespace if the ID is not understood. A certificate without a URI is for every
-// namespace. Without a client certificate, admit trusts the node. again says that the
-// proxy was admitted to this stream before.
+// namespace of its node. A certificate with a URI is for the namespace of its SPIFFE ID, or
+// for no namespace if the ID is not understood. A certificate without a URI is for every
+// namespace. Without a client certificate, admit trusts the node. again means that the proxy
+// was admitted to this stream before.
 func (s *Server) admit(ctx context.Context, node discovery.Node, again bool) error {
 	if err := s.verify(ctx); err != nil {
 		return err
@@ -140,14 +140,22 @@ func (s *Server) prove(ctx context.Context, again bool) (proxyauth.Proof, error)
 	return s.opts.Proxies.Prove(shown)
 }
 
-// admitProved refuses a proxy that does not prove itself, or claims more than it may.
-func (s *Server) admitProved(ctx context.Context, node discovery.Node, again bool) error {
-	proof, err := s.prove(ctx, again)
+// statusOf returns the status for an error of a Prover.
+func statusOf(err error) error {
 	switch {
 	case errors.Is(err, proxyauth.ErrUndecided):
 		return status.Error(codes.Unavailable, err.Error())
-	case err != nil:
-		return status.Error(codes.Unauthenticated, err.Error())
+	case errors.Is(err, proxyauth.ErrForbidden):
+		return status.Error(codes.PermissionDenied, err.Error())
+	}
+	return status.Error(codes.Unauthenticated, err.Error())
+}
+
+// admitProved refuses a proxy that does not prove itself, or claims more than it may.
+func (s *Server) admitProved(ctx context.Context, node discovery.Node, again bool) error {
+	proof, err := s.prove(ctx, again)
+	if err != nil {
+		return statusOf(err)
 	}
 	namespace, err := s.opts.Discovery.NamespaceOf(node)
 	if err != nil {
@@ -155,22 +163,22 @@ func (s *Server) admitProved(ctx context.Context, node discovery.Node, again boo
 	}
 	role, _, _ := strings.Cut(node.ID, "~")
 	if err := s.opts.Proxies.Admit(ctx, proof, proxyauth.Claim{Node: node.ID, Namespace: namespace, Role: role, Labels: node.Labels != ""}); err != nil {
-		return status.Error(codes.PermissionDenied, err.Error())
+		return statusOf(err)
 	}
 	return nil
 }
 
-// countStream counts the stream of a proven proxy until closed is called.
-func (s *Server) countStream(ctx context.Context) (closed func(), err error) {
+// countStream counts the stream of an admitted proxy until closed is called.
+func (s *Server) countStream(ctx context.Context, node discovery.Node) (closed func(), err error) {
 	if c := connectionOf(ctx); s.opts.Proxies == nil || c != nil && c.private {
 		return func() {}, nil
 	}
 	proof, err := s.prove(ctx, true)
 	if err == nil {
-		closed, err = s.opts.Proxies.Open(proof)
+		closed, err = s.opts.Proxies.Open(proof, node.ID)
 	}
 	if err != nil {
-		return nil, status.Error(codes.ResourceExhausted, err.Error())
+		return nil, statusOf(err)
 	}
 	return closed, nil
 }

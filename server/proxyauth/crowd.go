@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// defaultMaxNodes is the default of Options.MaxNodes.
-	defaultMaxNodes = 1000
-	// nodeAge is how long a proxy counts after its last poll, or after its stream was last
-	// looked at. An Envoy polls at least once a minute.
+	// DefaultMaxNodes is the default of Options.MaxNodes.
+	DefaultMaxNodes = 1000
+	// nodeAge is how long a proxy counts after its last poll. An Envoy polls at least once a
+	// minute. A proxy with a stream counts until the stream ends.
 	nodeAge = 5 * time.Minute
 	// streamsOfNode is how many streams an account may have for each of its nodes: an Envoy
 	// that reconnects has two for a moment.
@@ -53,8 +53,9 @@ func (c *crowd) see(account, node string) error {
 	return nil
 }
 
-// open counts a stream of an account until closed is called.
-func (c *crowd) open(account string) (closed func(), err error) {
+// open counts a stream of a node until closed is called. Then the node makes room for
+// another one at once, such as its successor in a new deployment.
+func (c *crowd) open(account, node string) (closed func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	of := c.of(account)
@@ -66,6 +67,7 @@ func (c *crowd) open(account string) (closed func(), err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		of.streams--
+		delete(of.seen, node) // A second stream of the node is seen again in some seconds.
 	}, nil
 }
 

@@ -40,17 +40,22 @@ func TestOneProofIsForFewNodes(t *testing.T) {
 		}
 		var open []func()
 		for range 6 {
-			closed, err := c.open("a")
+			closed, err := c.open("a", "node-0")
 			if err != nil {
 				t.Fatal(err)
 			}
 			open = append(open, closed)
 		}
-		if _, err := c.open("a"); !errors.Is(err, ErrForbidden) {
+		if _, err := c.open("a", "node-0"); !errors.Is(err, ErrForbidden) {
 			t.Errorf("a seventh stream: %v", err)
 		}
 		open[0]()
-		if _, err := c.open("a"); err != nil {
+		for i := range 3 {
+			if err := c.see("a", fmt.Sprint("next-", i)); (err == nil) != (i < 2) {
+				t.Errorf("node %d after the stream of one has ended: %v", i, err)
+			}
+		}
+		if _, err := c.open("a", "node-0"); err != nil {
 			t.Errorf("after one was closed: %v", err)
 		}
 	})

@@ -34,8 +34,8 @@ type Options struct {
 	// Authorizer decides what a proxy may claim in addition to being a sidecar of its
 	// namespace.
 	Authorizer authz.Authorizer
-	// MaxNodes bounds the proxies of one account at one time (1000), and its streams to twice
-	// as many.
+	// MaxNodes bounds the proxies of one account at one time (DefaultMaxNodes), and its
+	// streams to twice as many.
 	MaxNodes int
 }
 
@@ -47,7 +47,7 @@ type Prover struct {
 
 // New returns a Prover.
 func New(opts Options) *Prover {
-	return &Prover{opts, newCrowd(cmp.Or(opts.MaxNodes, defaultMaxNodes))}
+	return &Prover{opts, newCrowd(cmp.Or(opts.MaxNodes, DefaultMaxNodes))}
 }
 
 // Credentials are the credentials that a proxy presents.
@@ -166,4 +166,6 @@ func (p *Prover) Admit(ctx context.Context, proof Proof, c Claim) error {
 
 // Open counts a stream of a proven proxy until the caller calls closed. It returns
 // ErrForbidden if the account of the proxy has the most streams already.
-func (p *Prover) Open(proof Proof) (closed func(), err error) { return p.crowd.open(proof.who.Name) }
+func (p *Prover) Open(proof Proof, node string) (closed func(), err error) {
+	return p.crowd.open(proof.who.Name, node)
+}
