@@ -51,41 +51,48 @@ type UserLimits struct {
 
 // overload decides which requests are worked on, and which wait or are refused.
 type overload struct {
-	classes       map[string]*admission.Class
+	classes       map[string]class
+	users         UserLimits
 	writes, bytes *admission.Allowance
 	refused       *prometheus.CounterVec
-	waited        *prometheus.HistogramVec
+}
+
+// class is one class of requests.
+type class struct {
+	*admission.Class
+	name   string
+	waited prometheus.Observer
 }
 
 func newOverload(opts Options) *overload {
 	o := &overload{
-		classes: map[string]*admission.Class{},
-		writes:  admission.NewAllowance(opts.Users.Writes), bytes: admission.NewAllowance(opts.Users.Bytes),
+		classes: map[string]class{}, users: opts.Users,
+		writes: admission.NewAllowance(opts.Users.Writes), bytes: admission.NewAllowance(opts.Users.Bytes),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pilot_admission_refused_total",
 			Help: "Requests answered with 429 before any work, by class and reason.",
 		}, []string{"class", "reason"}),
-		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "pilot_admission_wait_seconds",
-			Help:    "Time that requests waited for a seat of their class.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
-		}, []string{"class"}),
 	}
-	opts.Registry.MustRegister(o.refused, o.waited)
+	waited := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "pilot_admission_wait_seconds",
+		Help:    "Time that requests waited for a seat of their class.",
+		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
+	}, []string{"class"})
+	opts.Registry.MustRegister(o.refused, waited)
 	seats := max(leastSeats, seatsPerProcessor*runtime.GOMAXPROCS(0))
 	waiting := max(1, min(mostQueued, opts.MaxConnections/4)) // Connections are left for those that come.
-	for _, class := range []string{classPeople, classAutomation, classProxies} {
+	for _, name := range []string{classPeople, classAutomation, classProxies} {
 		bounds := admission.ClassOptions{
 			Seats: seats, PerSender: seatsOfOne, Rest: seatRest, Queue: max(1, min(mostQueuedOfOne, waiting/2)), Waiting: waiting, Patience: seatPatience,
 		}
-		if class == classProxies { // Any number of proxies may have one address.
+		if name == classProxies { // Any number of proxies may have one address.
 			bounds.PerSender, bounds.Rest = seats, 0
 			bounds.Waiting = min(mostQueuedPolls, waiting)
 			bounds.Queue = bounds.Waiting
 		}
 		c := admission.NewClass(bounds)
-		o.classes[class] = c
-		show(opts.Registry, class, c)
+		o.classes[name] = class{c, name, waited.WithLabelValues(name)}
+		show(opts.Registry, name, c)
 	}
 	return o
 }
@@ -118,36 +125,36 @@ func classOf(who identity.Identity) string {
 }
 
 // enter waits for a seat of a class. Its error is one for the client.
-func (o *overload) enter(ctx context.Context, class, sender string) (leave func(), err error) {
+func (o *overload) enter(ctx context.Context, of class, sender string) (leave func(), err error) {
 	began := time.Now()
-	leave, err = o.classes[class].Enter(ctx, sender)
-	o.waited.WithLabelValues(class).Observe(time.Since(began).Seconds())
+	leave, err = of.Enter(ctx, sender)
+	of.waited.Observe(time.Since(began).Seconds())
 	switch {
 	case errors.Is(err, admission.ErrQueueFull):
-		return nil, o.refuse(class, "queue", time.Second, "the server is at the limit of the requests that wait, and you have the most of them")
+		return nil, o.refuse(of, "queue", time.Second, "the server is at the limit of the requests that wait, and you have the most of them")
 	case errors.Is(err, admission.ErrImpatient):
-		return nil, o.refuse(class, "wait", time.Second, "the server has more to do than it can: the request waited %v", seatPatience)
+		return nil, o.refuse(of, "wait", time.Second, "the server has more to do than it can: the request waited %v", seatPatience)
 	}
 	return leave, err
 }
 
 // allow refuses a sender that has used what it may use in a second.
-func (o *overload) allow(class, sender string, isWrite bool, users UserLimits) error {
+func (o *overload) allow(of class, sender string, isWrite bool) error {
 	if wait := o.bytes.Wait(sender); wait > 0 {
-		return o.refuse(class, "bytes", wait, "you may send and receive %d bytes in a second, and have had more (--user-max-bytes)", users.Bytes)
+		return o.refuse(of, "bytes", wait, "you may send and receive %d bytes in a second, and have had more (--user-max-bytes)", o.users.Bytes)
 	}
 	if !isWrite {
 		return nil
 	}
 	if wait := o.writes.Wait(sender); wait > 0 {
-		return o.refuse(class, "writes", wait, "you may write %d times in a second, and have written more often (--user-max-writes)", users.Writes)
+		return o.refuse(of, "writes", wait, "you may write %d times in a second, and have written more often (--user-max-writes)", o.users.Writes)
 	}
 	o.writes.Use(sender, 1)
 	return nil
 }
 
-func (o *overload) refuse(class, reason string, wait time.Duration, format string, args ...any) error {
-	o.refused.WithLabelValues(class, reason).Inc()
+func (o *overload) refuse(of class, reason string, wait time.Duration, format string, args ...any) error {
+	o.refused.WithLabelValues(of.name, reason).Inc()
 	return apierrors.NewTooManyRequests(fmt.Sprintf(format, args...)+"; nothing was done, try again", wholeSeconds(wait))
 }
 
@@ -155,17 +162,18 @@ func (o *overload) refuse(class, reason string, wait time.Duration, format strin
 // its sender.
 func (s *Server) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		class, sender := classOf(identity.Of(r.Context())), wire.Sender(r)
-		if class == "" {
+		of, waits := s.overload.classes[classOf(identity.Of(r.Context()))]
+		if !waits {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if err := s.overload.allow(class, sender, !wire.IsRead(r), s.opts.Users); err != nil {
+		sender := wire.Sender(r)
+		if err := s.overload.allow(of, sender, !wire.IsRead(r)); err != nil {
 			s.fail(w, r, err)
 			return
 		}
 		defer func() { s.overload.bytes.Use(sender, bytesOf(r, w)) }()
-		if err := s.overload.seated(w, r, class, sender, next); err != nil {
+		if err := s.overload.seated(w, r, of, sender, next); err != nil {
 			s.fail(w, r, err)
 		}
 	})
@@ -188,7 +196,7 @@ func (s *Server) admitPoll(next http.Handler) http.Handler {
 			http.Error(w, errAccessUnknown.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		if err := s.overload.seated(w, r, classProxies, wire.Address(r), next); err != nil {
+		if err := s.overload.seated(w, r, s.overload.classes[classProxies], wire.Address(r), next); err != nil {
 			rest.Refuse(w, err)
 		}
 	})

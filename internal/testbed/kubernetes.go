@@ -3,14 +3,14 @@ package testbed
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+
+	"github.com/pilot-api/pilot-api/credential"
 )
 
 // Kubernetes is a kube-apiserver without anything around it but a kube-aggregation, which
@@ -43,9 +43,11 @@ func StartKubernetes(ctx context.Context, dir string, o KubernetesOptions) (*Kub
 		return nil, err
 	}
 	k := &Kubernetes{URL: "https://" + address}
-	if k.Client, err = trusting(o.Authority); err != nil {
+	authorities, err := credential.Authorities(o.Authority)
+	if err != nil {
 		return nil, err
 	}
+	k.Client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities}, MaxIdleConnsPerHost: 16}}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -62,7 +64,7 @@ func StartKubernetes(ctx context.Context, dir string, o KubernetesOptions) (*Kub
 	if err := k.Server.Start(); err != nil {
 		return k, err
 	}
-	if err := k.ready(ctx); err != nil {
+	if err := k.Server.untilReady(ctx, k.Client, k.URL); err != nil {
 		return k, err
 	}
 	return k, k.aggregate(dir, o)
@@ -71,25 +73,6 @@ func StartKubernetes(ctx context.Context, dir string, o KubernetesOptions) (*Kub
 // Close ends both programs.
 func (k *Kubernetes) Close() error {
 	return errors.Join(k.Aggregation.Stop(), k.Server.Stop())
-}
-
-func (k *Kubernetes) ready(ctx context.Context) error {
-	return k.Server.Until(ctx, "kube-apiserver to be ready", func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, k.URL+"/readyz", nil)
-		if err != nil {
-			return err
-		}
-		resp, err := k.Client.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		text, _ := io.ReadAll(resp.Body)
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s: %s", resp.Status, text)
-		}
-		return nil
-	})
 }
 
 func (k *Kubernetes) aggregate(dir string, o KubernetesOptions) error {
@@ -106,18 +89,4 @@ users: [{name: x, user: {token: %q}}]
 	}
 	k.Aggregation = NewProcess(dir, "kube-aggregation", o.Aggregation, file)
 	return k.Aggregation.Start()
-}
-
-// trusting returns a client that trusts the authority in a file.
-func trusting(file string) (*http.Client, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s: has no certificate in PEM", file)
-	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, MaxIdleConnsPerHost: 16}
-	return &http.Client{Transport: transport}, nil
 }

@@ -31,12 +31,18 @@ func NewServer(dir, name, program string, args ...string) (*Server, error) {
 
 // Ready waits until the server reports that it is ready.
 func (s *Server) Ready(ctx context.Context) error {
-	return s.Until(ctx, s.Name+" to be ready", func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/readyz", nil)
+	return s.untilReady(ctx, http.DefaultClient, s.URL)
+}
+
+// untilReady waits until the server at a URL reports that it is ready, as those of
+// Kubernetes do.
+func (p *Process) untilReady(ctx context.Context, client *http.Client, url string) error {
+	return p.Until(ctx, p.Name+" to be ready", func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
 		if err != nil {
 			return err
 		}
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := client.Do(req)
 		if err != nil {
 			return err
 		}

@@ -103,7 +103,8 @@ func (h *Handler) preview(w http.ResponseWriter, r *http.Request) error {
 	if !local {
 		out.Missing = h.previewOfOthers(w, r, proxiesIn, body, media, p)
 	}
-	p.Problems, p.Solved = h.visible(r.Context(), p.Problems), h.visible(r.Context(), p.Solved)
+	p.Problems, _ = h.visible(r.Context(), p.Problems)
+	p.Solved, _ = h.visible(r.Context(), p.Solved)
 	return answer.WriteJSON(w, r, out)
 }
 

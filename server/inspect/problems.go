@@ -76,12 +76,8 @@ func (h *Handler) Problems(w http.ResponseWriter, r *http.Request) error {
 		}
 		report = report.With(idle)
 	}
-	out.Revision, out.Problems = report.Revision, h.visible(r.Context(), report.Problems)
-	out.Limited = !h.opts.Guard.Allows(r.Context(), inspecting("list", "problems", ""))
-	if q.Has("namespace") {
-		out.Limited = false
-		out.Problems = slices.DeleteFunc(out.Problems, func(p diag.Problem) bool { return p.Object.Namespace != q.Get("namespace") })
-	}
+	out.Revision = report.Revision
+	out.Problems, out.Limited = h.selected(r.Context(), q, report.Problems)
 	return h.opts.LargeReads.WriteJSON(w, r, "problems", func() (any, error) { return out, nil })
 }
 
@@ -97,11 +93,20 @@ func (h *Handler) checkNamespace(r *http.Request, q url.Values) error {
 	return h.opts.Guard.Check(r.Context(), inspecting("list", "problems", namespace))
 }
 
+// selected returns the problems of the namespace that is asked for, or all that the caller may
+// see. limited reports whether there may be others.
+func (h *Handler) selected(ctx context.Context, q url.Values, problems diag.List) (shown diag.List, limited bool) {
+	if !q.Has("namespace") {
+		return h.visible(ctx, problems)
+	}
+	return slices.DeleteFunc(append(diag.List{}, problems...), func(p diag.Problem) bool { return p.Object.Namespace != q.Get("namespace") }), false
+}
+
 // visible returns the problems that the caller may see: all, or those of objects in namespaces
-// whose problems it may list. It never returns nil.
-func (h *Handler) visible(ctx context.Context, problems diag.List) diag.List {
+// whose problems it may list. limited reports whether the latter holds. The list is never nil.
+func (h *Handler) visible(ctx context.Context, problems diag.List) (shown diag.List, limited bool) {
 	may := h.namespaces(ctx, "list", "problems")
-	return slices.DeleteFunc(append(diag.List{}, problems...), func(p diag.Problem) bool { return !may(p.Object.Namespace) })
+	return slices.DeleteFunc(append(diag.List{}, problems...), func(p diag.Problem) bool { return !may(p.Object.Namespace) }), !may("")
 }
 
 // namespaces returns a function that reports whether the caller has a right to a resource of
