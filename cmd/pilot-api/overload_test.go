@@ -135,22 +135,7 @@ func startForTwo(t testing.TB, flags ...string) *program {
 // send sends a request of a user, and returns the status code and Retry-After.
 func (p *program) send(t testing.TB, token, method, path, body string) (code int, retryAfter string) {
 	t.Helper()
-	req, err := http.NewRequest(method, p.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		t.Fatal(err)
-	}
+	resp, _ := p.askAs(t, token, method, path, body)
 	return resp.StatusCode, resp.Header.Get("Retry-After")
 }
 
@@ -163,33 +148,13 @@ func BenchmarkOverload(b *testing.B) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		for _, connections := range []int{64, 640} {
 			b.Run(fmt.Sprintf("method=%s/connections=%d", method, connections), func(b *testing.B) {
-				p, written := startForTwo(b), 0
-				measure := func(n int) (asked, checked []time.Duration) {
-					for range n {
-						path, body, want := rulesPath+"/first", "", http.StatusOK
-						if method == http.MethodPost {
-							written++
-							path, body, want = rulesPath, largeRule(fmt.Sprint("polite-", written), 10), http.StatusCreated
-						}
-						began := time.Now()
-						code, _ := p.send(b, politeToken, method, path, body)
-						asked = append(asked, time.Since(began))
-						began = time.Now()
-						healthy, _ := p.send(b, "", http.MethodGet, "/healthz", "")
-						checked = append(checked, time.Since(began))
-						if code != want || healthy != http.StatusOK {
-							b.Fatalf("%s: %d, want %d; health: %d", method, code, want, healthy)
-						}
-						time.Sleep(time.Millisecond)
-					}
-					return asked, checked
-				}
-				measure(200)
-				quiet, quietHealth := measure(max(500, b.N))
+				p := polite{program: startForTwo(b), method: method}
+				p.measure(b, 200)
+				quiet, quietHealth := p.measure(b, max(500, b.N))
 				g := startGreedy(b, p.addr, connections, method)
-				measure(50)
+				p.measure(b, 50)
 				began := time.Now()
-				crowded, crowdedHealth := measure(max(500, b.N))
+				crowded, crowdedHealth := p.measure(b, max(500, b.N))
 				took := time.Since(began).Seconds()
 				counts := g.end(b)
 				b.ReportMetric(0, "ns/op")
@@ -202,6 +167,35 @@ func BenchmarkOverload(b *testing.B) {
 			})
 		}
 	}
+}
+
+// polite is a user with one request at a time.
+type polite struct {
+	*program
+	method  string
+	written int
+}
+
+// measure returns how long requests, and as many health checks, took.
+func (p *polite) measure(b *testing.B, n int) (asked, checked []time.Duration) {
+	for range n {
+		path, body, want := rulesPath+"/first", "", http.StatusOK
+		if p.method == http.MethodPost {
+			p.written++
+			path, body, want = rulesPath, largeRule(fmt.Sprint("polite-", p.written), 10), http.StatusCreated
+		}
+		began := time.Now()
+		code, _ := p.send(b, politeToken, p.method, path, body)
+		asked = append(asked, time.Since(began))
+		began = time.Now()
+		healthy, _ := p.send(b, "", http.MethodGet, "/healthz", "")
+		checked = append(checked, time.Since(began))
+		if code != want || healthy != http.StatusOK {
+			b.Fatalf("%s: %d, want %d; health: %d", p.method, code, want, healthy)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return asked, checked
 }
 
 // p99 returns the 99th percentile in microseconds.
@@ -262,22 +256,10 @@ func TestLimitsOfUsers(t *testing.T) {
 // metric returns the value of a metric, 0 if it is not there.
 func (p *program) metric(t testing.TB, token, name string) (value float64) {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodGet, p.URL+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
+	_, text := p.askAs(t, token, http.MethodGet, "/metrics", "")
+	for line := range strings.Lines(text) {
 		if rest, is := strings.CutPrefix(line, name+" "); is {
+			var err error
 			if value, err = strconv.ParseFloat(strings.TrimSpace(rest), 64); err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/signal"
@@ -62,6 +63,35 @@ func startProgramAs(t testing.TB, command []string, data string, flags ...string
 		t.Fatal(err)
 	}
 	return p
+}
+
+// ask sends a request and returns the answer with its body.
+func (p *program) ask(t testing.TB, method, path, body string) (*http.Response, string) {
+	t.Helper()
+	return p.askAs(t, "", method, path, body)
+}
+
+// askAs is ask with a token, if it is not "".
+func (p *program) askAs(t testing.TB, token, method, path, body string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, p.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(text)
 }
 
 // post creates a rule of some size and reports whether that was acknowledged.

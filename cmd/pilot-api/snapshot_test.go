@@ -31,16 +31,8 @@ func command(t *testing.T, code int, args ...string) string {
 // answer is the code of a GET, and its body.
 func (p *program) answer(t *testing.T, path string) (int, string) {
 	t.Helper()
-	resp, err := http.Get(p.URL + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
+	resp, text := p.ask(t, http.MethodGet, path, "")
+	return resp.StatusCode, text
 }
 
 // revision is that of the list of rules.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -23,26 +22,6 @@ const (
 func serviceEntry(name, host string) string {
 	return fmt.Sprintf(`{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":%q,"namespace":"default"},`+
 		`"spec":{"hosts":[%q],"location":"MESH_EXTERNAL","resolution":"DNS","ports":[{"number":80,"name":"http","protocol":"HTTP"}]}}`, name, host)
-}
-
-// ask sends a request and returns the answer with its body.
-func (p *program) ask(t *testing.T, method, path, body string) (*http.Response, string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, p.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp, string(text)
 }
 
 // corrupt changes a text in all stored states of an object, as a failing disk

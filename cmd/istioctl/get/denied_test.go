@@ -23,19 +23,8 @@ func TestDeniedFollowersEnd(t *testing.T) {
 				t.Parallel()
 				live, _ := clitest.Live(t)
 				clitest.Apply(t, live, clitest.Rule("a", "v1"))
-				behind, _ := url.Parse(live)
 				var denied atomic.Bool
-				proxy := httputil.NewSingleHostReverseProxy(behind)
-				proxy.FlushInterval = -1
-				front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if !denied.Load() {
-						proxy.ServeHTTP(w, r)
-						return
-					}
-					w.WriteHeader(code)
-					fmt.Fprintf(w, `{"kind": "Status", "status": "Failure", "code": %d, "reason": %q, "message": "the token has ended"}`, code, reason)
-				}))
-				t.Cleanup(front.Close)
+				front := denying(t, live, code, reason, "the token has ended", denied.Load)
 				out, errs, end := clitest.WatchToEnd(t, front.URL, strings.Fields(line)...)
 				if !strings.HasPrefix(line, "proxy-status") {
 					out.Wait(t, 1)
@@ -55,23 +44,34 @@ func TestDeniedFollowersEnd(t *testing.T) {
 	}
 }
 
-// TestFollowersSurviveAFewDenials is about a server that starts.
-func TestFollowersSurviveAFewDenials(t *testing.T) {
-	live, _ := clitest.Live(t)
-	clitest.Apply(t, live, clitest.Rule("a", "v1"))
-	behind, _ := url.Parse(live)
-	var left atomic.Int32
+// denying returns a server in front of another one, which denies requests while denies says
+// so.
+func denying(t *testing.T, live string, code int, reason, message string, denies func() bool) *httptest.Server {
+	t.Helper()
+	behind, err := url.Parse(live)
+	if err != nil {
+		t.Fatal(err)
+	}
 	proxy := httputil.NewSingleHostReverseProxy(behind)
 	proxy.FlushInterval = -1
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if left.Add(-1) < 0 {
+		if !denies() {
 			proxy.ServeHTTP(w, r)
 			return
 		}
-		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w, `{"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden", "message": "not yet"}`)
+		w.WriteHeader(code)
+		fmt.Fprintf(w, `{"kind": "Status", "status": "Failure", "code": %d, "reason": %q, "message": %q}`, code, reason, message)
 	}))
 	t.Cleanup(front.Close)
+	return front
+}
+
+// TestFollowersSurviveAFewDenials, as of a replica that does not have a new role yet.
+func TestFollowersSurviveAFewDenials(t *testing.T) {
+	live, _ := clitest.Live(t)
+	clitest.Apply(t, live, clitest.Rule("a", "v1"))
+	var left atomic.Int32
+	front := denying(t, live, http.StatusForbidden, "Forbidden", "not yet", func() bool { return left.Add(-1) >= 0 })
 	out, interrupt := clitest.Watch(t, front.URL, "watch", "rr")
 	out.Wait(t, 2)
 	for _, version := range []string{"v2", "v3"} {
