@@ -8,13 +8,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/schema/schematest"
 )
 
 // Proxies of the tests: two beside nothing, two beside an instance of
@@ -140,15 +139,7 @@ func (o *objects) restore(revision int64) {
 
 func object(t testing.TB, kind, name, spec string) *schema.Object {
 	t.Helper()
-	k, ok := schema.KindByName(kind)
-	if !ok {
-		t.Fatalf("no kind %s", kind)
-	}
-	o, err := schema.New(k, metav1.ObjectMeta{Name: name, Namespace: "default"}, []byte(spec))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return schematest.Object(t, kind, "default", name, spec)
 }
 
 // service has one HTTP port 80 and one instance, at the given address.

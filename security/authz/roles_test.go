@@ -1,7 +1,6 @@
 package authz_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,24 +11,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/schema/schematest"
 	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/security/identity"
 )
-
-// object returns a role or binding.
-func object(t testing.TB, kind, namespace, name string, spec any) *schema.Object {
-	t.Helper()
-	of, _ := schema.KindByName(kind)
-	text, err := json.Marshal(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := schema.New(of, metav1.ObjectMeta{Name: name, Namespace: namespace}, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
 
 // naive decides as the page of Kubernetes about RBAC says: word for word, without an index.
 func naive(objects []*schema.Object, who identity.Identity, a authz.Attributes) bool {
@@ -122,14 +107,14 @@ func TestRolesDecideAsTheNaiveEvaluator(t *testing.T) {
 		ref := rbac.RoleRef{Kind: word(schema.KindRole, schema.KindClusterRole).Draw(rt, "role kind"), Name: word("p", "q").Draw(rt, "role")}
 		switch kind := word(schema.KindRole, schema.KindClusterRole, schema.KindRoleBinding, schema.KindClusterRoleBinding).Draw(rt, "kind"); kind {
 		case schema.KindRole:
-			return object(t, kind, in, name, schema.RoleRules{Rules: rules})
+			return schematest.Object(t, kind, in, name, schema.RoleRules{Rules: rules})
 		case schema.KindClusterRole:
-			return object(t, kind, "", name, schema.RoleRules{Rules: rules})
+			return schematest.Object(t, kind, "", name, schema.RoleRules{Rules: rules})
 		case schema.KindRoleBinding:
-			return object(t, kind, in, name, schema.Binding{Subjects: subjects, RoleRef: ref})
+			return schematest.Object(t, kind, in, name, schema.Binding{Subjects: subjects, RoleRef: ref})
 		default:
 			ref.Kind = schema.KindClusterRole
-			return object(t, kind, "", name, schema.Binding{Subjects: subjects, RoleRef: ref})
+			return schematest.Object(t, kind, "", name, schema.Binding{Subjects: subjects, RoleRef: ref})
 		}
 	})
 	question := rapid.Custom(func(t *rapid.T) authz.Attributes {
@@ -189,7 +174,7 @@ func TestAggregation(t *testing.T) {
 		if selects != "" {
 			spec.AggregationRule = &rbac.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"to": selects}}}}
 		}
-		o := object(t, schema.KindClusterRole, "", name, spec)
+		o := schematest.Object(t, schema.KindClusterRole, "", name, spec)
 		o, err := o.WithMeta(metav1.ObjectMeta{Name: name, Labels: map[string]string{"to": label}})
 		if err != nil {
 			t.Fatal(err)
@@ -202,7 +187,7 @@ func TestAggregation(t *testing.T) {
 	roles.Put(role("d", "other", "", "foreign"))
 	roles.Put(role("e", "other", "nothing", "alone"))
 	for _, name := range []string{"a", "e"} {
-		roles.Put(object(t, schema.KindClusterRoleBinding, "", name, schema.Binding{
+		roles.Put(schematest.Object(t, schema.KindClusterRoleBinding, "", name, schema.Binding{
 			RoleRef: rbac.RoleRef{Kind: schema.KindClusterRole, Name: name}, Subjects: []rbac.Subject{{Kind: rbac.UserKind, Name: "u"}},
 		}))
 	}
@@ -224,7 +209,7 @@ func TestBuiltInsAreValid(t *testing.T) {
 		roles.Put(o)
 	}
 	for _, name := range []string{authz.RoleView, authz.RoleEdit, authz.RoleAdmin, authz.RoleClusterAdmin, authz.RoleMonitoring} {
-		roles.Put(object(t, schema.KindClusterRoleBinding, "", "test-"+name, schema.Binding{
+		roles.Put(schematest.Object(t, schema.KindClusterRoleBinding, "", "test-"+name, schema.Binding{
 			RoleRef: rbac.RoleRef{Kind: schema.KindClusterRole, Name: name}, Subjects: []rbac.Subject{{Kind: rbac.UserKind, Name: name}},
 		}))
 	}
@@ -260,14 +245,14 @@ func TestBuiltInsAreValid(t *testing.T) {
 func manyRoles(t testing.TB) *authz.Roles {
 	roles := &authz.Roles{}
 	for n := range 1000 {
-		roles.Put(object(t, schema.KindRole, fmt.Sprint("n-", n%100), fmt.Sprint("r-", n), schema.RoleRules{Rules: []rbac.PolicyRule{
+		roles.Put(schematest.Object(t, schema.KindRole, fmt.Sprint("n-", n%100), fmt.Sprint("r-", n), schema.RoleRules{Rules: []rbac.PolicyRule{
 			{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"config.istio.io"}, Resources: []string{"routerules"}},
 			{Verbs: []string{"update"}, APIGroups: []string{"networking.istio.io"}, Resources: []string{"virtualservices"}, ResourceNames: []string{"a", "b"}},
 		}}))
 	}
 	for n := range 10_000 {
 		user := fmt.Sprint("u-", n%1000)
-		roles.Put(object(t, schema.KindRoleBinding, fmt.Sprint("n-", n%100), fmt.Sprint("b-", n), schema.Binding{
+		roles.Put(schematest.Object(t, schema.KindRoleBinding, fmt.Sprint("n-", n%100), fmt.Sprint("b-", n), schema.Binding{
 			RoleRef: rbac.RoleRef{Kind: schema.KindRole, Name: fmt.Sprint("r-", n%1000)}, Subjects: []rbac.Subject{{Kind: rbac.UserKind, Name: user}},
 		}))
 	}
@@ -298,7 +283,7 @@ func BenchmarkAuthorize(b *testing.B) {
 		})
 	}
 	b.Run("after a change", func(b *testing.B) {
-		changed := object(b, schema.KindRole, "n-1", "r-1", schema.RoleRules{})
+		changed := schematest.Object(b, schema.KindRole, "n-1", "r-1", schema.RoleRules{})
 		for b.Loop() {
 			roles.Put(changed)
 			roles.Authorize(b.Context(), who, authz.Attributes{Verb: "get", Path: "/"})

@@ -3,7 +3,6 @@ package gate
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"sync"
 	"testing"
 
@@ -12,25 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/schema/schematest"
 	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/security/identity"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/memory"
 )
-
-func object(t testing.TB, kind, namespace, name string, spec any) *schema.Object {
-	t.Helper()
-	of, _ := schema.KindByName(kind)
-	text, err := json.Marshal(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := schema.New(of, metav1.ObjectMeta{Name: name, Namespace: namespace}, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
 
 // late reads objects as they were when it was made.
 type late struct {
@@ -67,16 +53,16 @@ func TestStaleReadsGiveNothing(t *testing.T) {
 		return map[string]any{"hosts": []string{host}, "http": []map[string]any{{"directResponse": map[string]any{"status": 200}}}}
 	}
 	for name, c := range map[string]struct{ known, stored, written *schema.Object }{
-		"role":    {object(t, "Role", "shop", "wide", rules("get", "delete")), object(t, "Role", "shop", "wide", rules("get")), nil},
-		"binding": {object(t, "RoleBinding", "shop", "wide", binding("ada", "eve")), object(t, "RoleBinding", "shop", "wide", binding("ada")), nil},
+		"role":    {schematest.Object(t, "Role", "shop", "wide", rules("get", "delete")), schematest.Object(t, "Role", "shop", "wide", rules("get")), nil},
+		"binding": {schematest.Object(t, "RoleBinding", "shop", "wide", binding("ada", "eve")), schematest.Object(t, "RoleBinding", "shop", "wide", binding("ada")), nil},
 		"aggregation": {
-			object(t, "ClusterRole", "", "wide", rules("get")),
-			object(t, "ClusterRole", "", "wide", map[string]any{"aggregationRule": rbac.AggregationRule{
+			schematest.Object(t, "ClusterRole", "", "wide", rules("get")),
+			schematest.Object(t, "ClusterRole", "", "wide", map[string]any{"aggregationRule": rbac.AggregationRule{
 				ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"a": "b"}}},
 			}}),
-			object(t, "ClusterRole", "", "wide", map[string]any{}),
+			schematest.Object(t, "ClusterRole", "", "wide", map[string]any{}),
 		},
-		"rule": {object(t, "VirtualService", "shop", "wide", rule("foreign.example")), object(t, "VirtualService", "shop", "wide", rule("own.example")), nil},
+		"rule": {schematest.Object(t, "VirtualService", "shop", "wide", rule("foreign.example")), schematest.Object(t, "VirtualService", "shop", "wide", rule("own.example")), nil},
 	} {
 		for way, write := range map[string]func(context.Context, store.Interface, *schema.Object) error{
 			"update": func(ctx context.Context, s store.Interface, o *schema.Object) error {
@@ -98,15 +84,15 @@ func TestStaleReadsGiveNothing(t *testing.T) {
 		} {
 			t.Run(name+" by "+way, func(t *testing.T) {
 				roles, hosts, mem := &authz.Roles{}, &Hosts{}, memory.New()
-				roles.Put(object(t, "ClusterRole", "", "writer", map[string]any{"rules": []rbac.PolicyRule{
+				roles.Put(schematest.Object(t, "ClusterRole", "", "writer", map[string]any{"rules": []rbac.PolicyRule{
 					{Verbs: []string{"get", "create", "update", "patch"}, APIGroups: []string{rbacAPI, "networking.istio.io"}, Resources: []string{"roles", "clusterroles", "rolebindings", "virtualservices"}},
 				}}))
-				roles.Put(object(t, "Role", "shop", "wide", rules("get", "delete")))
-				roles.Put(object(t, "ClusterRoleBinding", "", "writer", map[string]any{
+				roles.Put(schematest.Object(t, "Role", "shop", "wide", rules("get", "delete")))
+				roles.Put(schematest.Object(t, "ClusterRoleBinding", "", "writer", map[string]any{
 					"roleRef":  rbac.RoleRef{APIGroup: rbacAPI, Kind: "ClusterRole", Name: "writer"},
 					"subjects": []rbac.Subject{{APIGroup: rbacAPI, Kind: "User", Name: "vic"}},
 				}))
-				hosts.Put(object(t, "ServiceEntry", "bank", "foreign", entry("foreign.example")))
+				hosts.Put(schematest.Object(t, "ServiceEntry", "bank", "foreign", entry("foreign.example")))
 				if _, err := mem.Create(t.Context(), c.stored); err != nil {
 					t.Fatal(err)
 				}
@@ -128,7 +114,7 @@ func TestStaleReadsGiveNothing(t *testing.T) {
 // TestHostsKeepTheirOwners: while a ServiceEntry is replaced, its host is never without one.
 func TestHostsKeepTheirOwners(t *testing.T) {
 	hosts := &Hosts{}
-	entry := object(t, "ServiceEntry", "bank", "foreign", map[string]any{"hosts": []string{"foreign.example"}})
+	entry := schematest.Object(t, "ServiceEntry", "bank", "foreign", map[string]any{"hosts": []string{"foreign.example"}})
 	hosts.Put(entry)
 	stop := make(chan struct{})
 	var puts sync.WaitGroup
