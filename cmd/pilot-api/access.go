@@ -56,6 +56,7 @@ const (
 	proxiesByNothing     = "none"
 	proxiesByToken       = "token"
 	proxiesByCertificate = "mtls"
+	proxiesByEither      = "token,mtls"
 )
 
 // The values of --anonymous.
@@ -82,7 +83,7 @@ func (a *accessOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&a.issuers, "oidc-issuers", "", "file with several issuers, a YAML list of {issuer, clientID, usernameClaim, usernamePrefix, groupsClaim, groupsPrefix, caFile}")
 	f.StringVar(&a.anonymous, "anonymous", "", "what requests without a proof may do: none, read (everything but Secrets) or admin (default admin if no proof is asked for, else none)")
 	f.StringVar(&a.authorization, "authorization", "", "what decides what users may do: rbac, the roles and bindings that are stored, or none, everything to everybody who is known (default rbac if proofs are asked for)")
-	f.StringVar(&a.proxyAuth, "proxy-auth", proxiesByNothing, "how proxies prove themselves: none, token (of a ServiceAccount, for the audience pilot-api-xds) or mtls (a certificate of --grpc-client-ca with the SPIFFE ID of a ServiceAccount)")
+	f.StringVar(&a.proxyAuth, "proxy-auth", proxiesByNothing, "how proxies prove themselves: none, token (of a ServiceAccount, for the audience pilot-api-xds), mtls (a certificate of --grpc-client-ca or --ca with the SPIFFE ID of a ServiceAccount), or token,mtls")
 	f.IntVar(&a.proxyMaxNodes, "proxy-max-nodes", proxyauth.DefaultMaxNodes, "proxies of one ServiceAccount at one time, with --proxy-auth; more are refused")
 	f.StringVar(&a.auditLog, "audit-log", "", "file for one line of JSON for each request that changes something or is refused, or - for standard output; at 100 MiB it is rotated, and 10 older ones are kept")
 	f.StringVar(&a.auditPolicy, "audit-policy", "", "file that says which requests are in --audit-log, a Policy of audit.k8s.io/v1 with the levels None and Metadata; refusals always are")
@@ -111,6 +112,14 @@ func (a *accessOptions) provesProxies() bool {
 	return a.proxyAuth != "" && a.proxyAuth != proxiesByNothing
 }
 
+func (a *accessOptions) provesByToken() bool {
+	return a.proxyAuth == proxiesByToken || a.proxyAuth == proxiesByEither
+}
+
+func (a *accessOptions) provesByCertificate() bool {
+	return a.proxyAuth == proxiesByCertificate || a.proxyAuth == proxiesByEither
+}
+
 func (a *accessOptions) validate() error {
 	usage := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %w", errUsage, fmt.Errorf(format, args...))
@@ -128,8 +137,8 @@ func (a *accessOptions) validate() error {
 		return usage("the flags --oidc-… need --oidc-issuer")
 	case a.anonymous != "" && !slices.Contains([]string{anonymousNone, anonymousRead, anonymousAdmin}, a.anonymous):
 		return usage("--anonymous %q: must be none, read or admin", a.anonymous)
-	case !slices.Contains([]string{proxiesByNothing, proxiesByToken, proxiesByCertificate}, a.proxyAuth):
-		return usage("--proxy-auth %q: must be none, token or mtls", a.proxyAuth)
+	case !slices.Contains([]string{proxiesByNothing, proxiesByToken, proxiesByCertificate, proxiesByEither}, a.proxyAuth):
+		return usage("--proxy-auth %q: must be none, token, mtls, or both with a comma", a.proxyAuth)
 	case a.provesProxies() && !a.byRoles():
 		return usage("--proxy-auth %s needs roles, which say what proxies may claim: ask users for proofs (--client-ca, --token-file, --oidc-issuer)", a.proxyAuth)
 	case a.proxyMaxNodes < 1:
@@ -247,13 +256,14 @@ func (a *accessOptions) followAccountKeys(tokens *authn.AccountTokens, b backend
 // prover returns what proves proxies; nil if they need no proof.
 func (a *accessOptions) prover(users access, certificates *authn.Certificates, roles *authz.Roles, trustDomain string) *proxyauth.Prover {
 	opts := proxyauth.Options{TrustDomain: trustDomain, Authorizer: roles}
-	switch a.proxyAuth {
-	case proxiesByCertificate:
-		opts.Certificates = certificates
-	case proxiesByToken:
-		opts.Tokens = authn.New(authn.Options{Tokens: []authn.TokenVerifier{users.tokens.For(authn.AudienceXDS)}})
-	default:
+	if !a.provesProxies() {
 		return nil
+	}
+	if a.provesByCertificate() {
+		opts.Certificates = certificates
+	}
+	if a.provesByToken() {
+		opts.Tokens = authn.New(authn.Options{Tokens: []authn.TokenVerifier{users.tokens.For(authn.AudienceXDS)}})
 	}
 	opts.MaxNodes = a.proxyMaxNodes
 	return proxyauth.New(opts)

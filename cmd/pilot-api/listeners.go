@@ -20,17 +20,18 @@ type listeners struct {
 	proxies *tlsEnd
 }
 
-// listenAll opens the listeners of the flags.
-func (o *options) listenAll(files *rotation.Follower) (*listeners, error) {
+// listenAll opens the listeners of the flags. Proxies may show certificates of the authority of
+// the mesh.
+func (o *options) listenAll(files *rotation.Follower, mesh authority) (*listeners, error) {
 	at := &listeners{}
-	if err := at.open(o, files); err != nil {
+	if err := at.open(o, files, mesh); err != nil {
 		at.close()
 		return nil, err
 	}
 	return at, nil
 }
 
-func (at *listeners) open(o *options, files *rotation.Follower) (err error) {
+func (at *listeners) open(o *options, files *rotation.Follower, mesh authority) (err error) {
 	for _, l := range []struct {
 		flag, address string
 		into          *net.Listener
@@ -51,20 +52,22 @@ func (at *listeners) open(o *options, files *rotation.Follower) (err error) {
 	}
 	at.discoveryTLS = at.apiTLS
 	if o.pollsByCertificate() {
-		at.proxies, err = newTLSEnd(files, discoveryFiles, "--tls-cert, --tls-key and --grpc-client-ca", tls.RequireAndVerifyClientCert, "http/1.1")
+		at.proxies, err = newTLSEnd(files, discoveryFiles, "--tls-cert, --tls-key and --grpc-client-ca", o.pollClients(), "http/1.1")
 		if err != nil {
 			return err
 		}
+		at.proxies.mesh = mesh.CA
 		if at.discovery != nil {
 			at.discoveryTLS = at.proxies
 		}
 	}
 	if at.streams != nil && o.streamFiles().CertificateFile != "" {
-		at.streamTLS, err = newTLSEnd(files, streamFiles, "--grpc-tls-cert, --grpc-tls-key and --grpc-client-ca", tls.RequireAndVerifyClientCert, "h2")
+		at.streamTLS, err = newTLSEnd(files, streamFiles, "--grpc-tls-cert, --grpc-tls-key and --grpc-client-ca", o.streamClients(), "h2")
 		if err != nil {
 			return err
 		}
-		if o.mutual() {
+		at.streamTLS.mesh = mesh.CA
+		if o.grpcTLS.CAFile != "" || mesh.CA != nil {
 			at.proxies = at.streamTLS
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,8 @@ type options struct {
 	advertise       string
 	insecure        bool
 
-	access accessOptions
+	access    accessOptions
+	authority authorityOptions
 
 	dataDir        string
 	quotaBytes     int64
@@ -63,6 +65,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address for the API, health and metrics, and for the polls of Envoys unless they have --discovery-listen")
 	f.StringVar(&o.discoveryListen, "discovery-listen", "", "address for the polls of Envoys, and for nothing else")
 	o.access.register(f)
+	o.authority.register(f)
 	f.StringVar(&o.grpcListen, "grpc-listen", "127.0.0.1:15010", "address for the streams of Envoys (ADS); if empty, there are no streams")
 	f.StringVar(&o.grpcTLS.CertificateFile, "grpc-tls-cert", "", "file with the server certificate and its chain for --grpc-listen, which then accepts only TLS; read again when it changes")
 	f.StringVar(&o.grpcTLS.KeyFile, "grpc-tls-key", "", "file with the key of --grpc-tls-cert")
@@ -102,6 +105,9 @@ func (o *options) validate() error {
 	if err := o.validateStreams(); err != nil {
 		return err
 	}
+	if err := o.validateAuthority(); err != nil {
+		return err
+	}
 	if len(validation.IsDNS1123Subdomain(o.domain)) > 0 {
 		return fmt.Errorf("%w: --domain %q: must be a DNS name, as in cluster.local", errUsage, o.domain)
 	}
@@ -129,7 +135,7 @@ func (o *options) validate() error {
 // validateHTTP checks the addresses of the HTTP listeners.
 func (o *options) validateHTTP() error {
 	a := &o.access
-	polls := o.discoveryListen != "" || a.proxyAuth == proxiesByToken // Their proof is the same at any address.
+	polls := o.discoveryListen != "" || a.provesByToken() // Their proof is the same at any address.
 	danger := "change every route: have users prove themselves (--tls-cert and --tls-key, with --client-ca, --token-file or --oidc-issuer), or put it behind something that authenticates and say --insecure"
 	if a.keepsOut() {
 		danger = "read every route by polling as an Envoy: give polls an address of their own (--discovery-listen), or have Envoys prove themselves (--proxy-auth token)"
@@ -148,29 +154,50 @@ func (o *options) validateHTTP() error {
 func (o *options) validateStreams() error {
 	given := o.grpcTLS != (mesh.SecretFile{})
 	switch {
-	case o.grpcListen == "" && given && o.access.proxyAuth != proxiesByCertificate:
+	case o.grpcListen == "" && given && !o.access.provesByCertificate():
 		return fmt.Errorf("%w: --grpc-tls-cert, --grpc-tls-key and --grpc-client-ca need --grpc-listen", errUsage)
 	case (o.grpcTLS.CertificateFile == "") != (o.grpcTLS.KeyFile == ""):
 		return fmt.Errorf("%w: --grpc-tls-cert and --grpc-tls-key go together", errUsage)
 	case given && o.streamFiles().CertificateFile == "":
 		return fmt.Errorf("%w: --grpc-client-ca needs --grpc-tls-cert and --grpc-tls-key, or --tls-cert and --tls-key: a proxy shows its certificate over TLS only", errUsage)
-	case o.access.proxyAuth == proxiesByCertificate && o.grpcTLS.CAFile == "":
-		return fmt.Errorf("%w: --proxy-auth mtls needs --grpc-client-ca, the authorities of the certificates", errUsage)
+	case o.access.provesByCertificate() && o.grpcTLS.CAFile == "" && !o.authority.signs():
+		return fmt.Errorf("%w: --proxy-auth %s needs --grpc-client-ca, the authorities of the certificates, or an authority of the mesh (--ca)", errUsage, o.access.proxyAuth)
+	case o.access.provesByCertificate() && o.streamFiles().CertificateFile == "":
+		return fmt.Errorf("%w: --proxy-auth %s needs --grpc-tls-cert and --grpc-tls-key, or --tls-cert and --tls-key: a proxy shows its certificate over TLS only", errUsage, o.access.proxyAuth)
 	case o.grpcListen == "":
 		return nil
 	}
-	proved := o.access.proxyAuth == proxiesByToken && o.streamFiles().CertificateFile != ""
+	proved := o.access.provesProxies() && o.streamFiles().CertificateFile != ""
 	return o.validateAddress("--grpc-listen", o.grpcListen, "15010", o.insecure || o.mutual() || proved,
 		"read every route: have proxies prove themselves (--proxy-auth), or show certificates (--grpc-tls-cert, --grpc-tls-key, --grpc-client-ca), or put it behind something that authenticates and say --insecure")
 }
 
 // mutual reports whether streams require client certificates.
-func (o *options) mutual() bool { return o.grpcTLS.CAFile != "" }
+func (o *options) mutual() bool {
+	return o.grpcTLS.CAFile != "" && !o.access.provesByToken() && !o.authority.signs()
+}
+
+// streamClients returns what is asked of the clients of streams. A workload without a
+// certificate comes to --grpc-listen for its first one.
+func (o *options) streamClients() tls.ClientAuthType {
+	if o.mutual() {
+		return tls.RequireAndVerifyClientCert
+	}
+	return tls.VerifyClientCertIfGiven
+}
+
+// pollClients returns what is asked of the clients of --discovery-listen.
+func (o *options) pollClients() tls.ClientAuthType {
+	if o.access.provesByToken() {
+		return tls.VerifyClientCertIfGiven
+	}
+	return tls.RequireAndVerifyClientCert
+}
 
 // pollsByCertificate reports whether Envoys that poll prove themselves by certificates. The
 // address of polls is --discovery-listen or, without one, --listen.
 func (o *options) pollsByCertificate() bool {
-	return o.access.tls.CertificateFile != "" && o.access.proxyAuth == proxiesByCertificate
+	return o.access.tls.CertificateFile != "" && o.access.provesByCertificate()
 }
 
 // streamFiles returns the files of the listener for streams; zero for plain text.

@@ -44,7 +44,12 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	settings.Budget = settings.Budget.Or(budget())
 	certificates := rotation.New(o.certificateFiles(settings), log)
 	// Listen first, so that a port in use is an error before etcd starts.
-	at, err := o.listenAll(certificates)
+	registry := prometheus.NewRegistry()
+	signing, err := o.newAuthority(settings.SPIFFETrustDomain(), certificates, log, registry)
+	if err != nil {
+		return err
+	}
+	at, err := o.listenAll(certificates, signing)
 	if err != nil {
 		return err
 	}
@@ -57,7 +62,6 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	local := o.openSockets(log)
 	defer local.remove()
 
-	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	objects := backend.store(o, log)
 	view := cache.New(objects, cache.Options{Log: log})
@@ -98,6 +102,12 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	if err := signing.keptIn(backend, &o, log); err != nil {
+		return err
+	}
+	if signing.run != nil {
+		users.followers = append(users.followers, signing.run)
+	}
 	prover := o.access.prover(users, proxyCertificates, roles, settings.SPIFFETrustDomain())
 	api := server.New(server.Options{
 		Long:      long,
@@ -132,7 +142,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	fronts := []func(context.Context) error{func(ctx context.Context) error { return api.ServeOn(ctx, at.listeners(local.http.listeners())) }}
 	if at.streams != nil {
 		log.Info("pilot-api streams to Envoys", "address", at.streams.Addr().String())
-		front := ads.New(ads.Options{Discovery: proxies, Proxies: prover, Certificates: proxyCertificates.Verify, TLS: at.streamConfig(), Log: log, Registry: registry, MaxConnections: o.maxConnections(), Memory: o.limits.streamMemory()})
+		front := ads.New(ads.Options{Discovery: proxies, Proxies: prover, Certificates: proxyCertificates.Verify, Services: signing.services(users, proxyCertificates, settings.SPIFFETrustDomain(), events, log), TLS: at.streamConfig(), Log: log, Registry: registry, MaxConnections: o.maxConnections(), Memory: o.limits.streamMemory()})
 		fronts = append(fronts, func(ctx context.Context) error {
 			if err := users.known.wait(ctx); err != nil {
 				return err // Until then, no proxy proves anything.

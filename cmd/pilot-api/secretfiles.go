@@ -19,6 +19,9 @@ func (o *options) certificateFiles(settings *mesh.Settings) map[string]rotation.
 	if o.access.tls.CertificateFile != "" {
 		all[apiFiles] = o.access.tls
 	}
+	if o.authority.kind == authorityFiles {
+		all[authorityFilesName] = o.authority.files
+	}
 	for name, f := range settings.SecretFiles {
 		all[name] = rotation.Files(f)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/credential"
 	"github.com/pilot-api/pilot-api/credential/rotation"
+	"github.com/pilot-api/pilot-api/security/ca"
 )
 
 // The names of the files of the listeners among all followed files.
@@ -26,10 +27,13 @@ type tlsEnd struct {
 	protocols []string
 	// clients says what is asked of clients if there are authorities.
 	clients tls.ClientAuthType
+	// mesh is the authority of the mesh, whose certificates clients may show too; nil for none.
+	mesh *ca.CA
 
-	mu   sync.Mutex
-	pair credential.Pair
-	made *tls.Config // of pair
+	mu    sync.Mutex
+	pair  credential.Pair
+	trust *ca.Trust
+	made  *tls.Config // of pair and trust
 }
 
 // newTLSEnd returns the TLS of the files with a name. flags are the flags of the files.
@@ -61,9 +65,13 @@ func (e *tlsEnd) authorities() *x509.CertPool {
 // current returns the configuration for the newest files.
 func (e *tlsEnd) current() (*tls.Config, error) {
 	pair := e.files.State(e.name).Pair
+	var trust *ca.Trust
+	if e.mesh != nil {
+		trust, _ = e.mesh.Trust()
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.made != nil && pair == e.pair {
+	if e.made != nil && pair == e.pair && trust == e.trust {
 		return e.made, nil
 	}
 	shown, err := pair.Shown()
@@ -71,10 +79,15 @@ func (e *tlsEnd) current() (*tls.Config, error) {
 		return nil, err
 	}
 	made := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: e.protocols, Certificates: []tls.Certificate{shown}}
-	if pair.CACertificates != "" {
+	if pair.CACertificates != "" || e.mesh != nil {
 		// A resumed session would keep a certificate that other authorities verified.
 		made.ClientAuth, made.ClientCAs, made.SessionTicketsDisabled = e.clients, pair.Authorities(), true
 	}
-	e.pair, e.made = pair, made
+	if trust != nil {
+		for _, root := range trust.Roots {
+			made.ClientCAs.AddCert(root)
+		}
+	}
+	e.pair, e.trust, e.made = pair, trust, made
 	return made, nil
 }

@@ -76,6 +76,21 @@ func (a *Authority) IssueFor(t testing.TB, life time.Duration, host string, uris
 	write(t, filepath.Join(a.dir, host+".key"), &pem.Block{Type: "PRIVATE KEY", Bytes: private})
 }
 
+// IssueAuthority writes NAME.crt and NAME.key, for an authority under this one.
+func (a *Authority) IssueAuthority(t testing.TB, name string) {
+	t.Helper()
+	key := newKey(t)
+	der := a.sign(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, NotAfter: time.Now().Add(life),
+	}, key)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(a.dir, name+".key"), &pem.Block{Type: "PRIVATE KEY", Bytes: private})
+	write(t, filepath.Join(a.dir, name+".crt"), &pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
 // IssueUser writes NAME.crt and NAME.key, for a client with a name and groups. The
 // certificate ends after life.
 func (a *Authority) IssueUser(t testing.TB, life time.Duration, name string, groups ...string) {

@@ -42,3 +42,11 @@ func (a *Accounts) has(of account, uid string) bool {
 	defer a.mu.RUnlock()
 	return uid != "" && a.uids[of] == uid
 }
+
+// Exists reports whether there is an account with a name.
+func (a *Accounts) Exists(namespace, name string) bool {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	_, is := a.uids[account{namespace, name}]
+	return is
+}

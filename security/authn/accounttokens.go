@@ -26,6 +26,9 @@ const (
 	AudienceAPI = "pilot-api"
 	// AudienceXDS is the audience of tokens by which proxies prove themselves.
 	AudienceXDS = "pilot-api-xds"
+	// AudienceIstioCA is the audience of the tokens with which agents of Istio ask for
+	// certificates.
+	AudienceIstioCA = "istio-ca"
 
 	accountIssuer = "pilot-api"
 	accountPrefix = "system:serviceaccount:"
@@ -132,12 +135,12 @@ func keyID(key ed25519.PrivateKey) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// For returns the verifier of the tokens for an audience.
-func (t *AccountTokens) For(audience string) TokenVerifier { return accountVerifier{t, audience} }
+// For returns the verifier of the tokens for any of some audiences.
+func (t *AccountTokens) For(audiences ...string) TokenVerifier { return accountVerifier{t, audiences} }
 
 type accountVerifier struct {
 	*AccountTokens
-	audience string
+	audiences []string
 }
 
 // Epoch implements TokenVerifier: tokens end with their account.
@@ -150,7 +153,7 @@ func (v accountVerifier) Verify(_ context.Context, token string) (identity.Ident
 	}
 	var c claims
 	_, err := jwt.ParseWithClaims(token, &c, v.keyOf,
-		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithIssuer(accountIssuer), jwt.WithAudience(v.audience),
+		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithIssuer(accountIssuer), jwt.WithAudience(v.audiences...),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithStrictDecoding())
 	if err != nil {
 		return identity.Identity{}, time.Time{}, v.why(err)
@@ -193,7 +196,7 @@ func (v accountVerifier) why(err error) error {
 	case errors.Is(err, jwt.ErrTokenNotValidYet), errors.Is(err, jwt.ErrTokenUsedBeforeIssued):
 		return errors.New("it is not valid yet")
 	case errors.Is(err, jwt.ErrTokenInvalidAudience):
-		return fmt.Errorf("it is for another audience: want %s", v.audience)
+		return fmt.Errorf("it is for another audience: want %s", strings.Join(v.audiences, " or "))
 	}
 	return errors.New("its signature is not one of this server")
 }

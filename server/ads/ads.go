@@ -45,6 +45,8 @@ type Options struct {
 	// Certificates returns an error unless the client certificate of an open connection counts
 	// now. nil means that it counts as long as its connection.
 	Certificates func(*tls.ConnectionState) error
+	// Services add other services to the gRPC server. Their requests may have 64 KiB.
+	Services []func(grpc.ServiceRegistrar)
 	// TLS secures connections and decides which clients are accepted; nil means plain
 	// text.
 	TLS *tls.Config
@@ -114,6 +116,7 @@ func New(opts Options) *Server {
 		grpc.Creds(counting{transport(opts.TLS)}),
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.StatsHandler(compressions{}),
+		grpc.UnaryInterceptor(s.answerOther),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(opts.MaxStreams),
@@ -123,6 +126,9 @@ func New(opts Options) *Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(s.grpc, s)
+	for _, add := range opts.Services {
+		add(s.grpc)
+	}
 	return s
 }
 

@@ -36,7 +36,10 @@ func (e *encoded) buffers() mem.BufferSlice {
 // wire is a received message, which is decoded later, when there is room.
 type wire struct{ data mem.BufferSlice }
 
-// codec sends encoded messages unchanged, and leaves received ones undecoded.
+// maxSmall bounds the requests of other services than discovery, which are decoded at once.
+const maxSmall = 64 << 10
+
+// codec sends encoded messages unchanged, and leaves requests for discovery undecoded.
 type codec struct{}
 
 var _ encoding.CodecV2 = codec{}
@@ -55,13 +58,18 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 }
 
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {
-	w, ok := v.(*wire)
-	if !ok {
-		return fmt.Errorf("cannot unmarshal into a %T", v)
+	switch m := v.(type) {
+	case *wire:
+		data.Ref()
+		m.data = data
+		return nil
+	case proto.Message:
+		if data.Len() > maxSmall {
+			return fmt.Errorf("the request has %d bytes, and may have %d", data.Len(), maxSmall)
+		}
+		return proto.Unmarshal(data.Materialize(), m)
 	}
-	data.Ref()
-	w.data = data
-	return nil
+	return fmt.Errorf("cannot unmarshal into a %T", v)
 }
 
 // compressions records how the requests of a stream are compressed. gRPC supports

@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/pilot-api/pilot-api/discovery"
@@ -115,7 +114,7 @@ func (s *Server) admit(ctx context.Context, node discovery.Node, again bool) err
 // verify refuses a proxy whose client certificate counts no longer, and then ends its
 // connection: only another connection can show another certificate.
 func (s *Server) verify(ctx context.Context) error {
-	conn := connectionState(ctx)
+	conn := proxyauth.ConnectionState(ctx)
 	if s.opts.Certificates == nil || conn == nil || len(conn.VerifiedChains) == 0 {
 		return nil
 	}
@@ -131,12 +130,8 @@ func (s *Server) verify(ctx context.Context) error {
 
 // prove returns the proof of the proxy of a stream, which may have been proved before.
 func (s *Server) prove(ctx context.Context, again bool) (proxyauth.Proof, error) {
-	shown := proxyauth.Credentials{Context: ctx, TLS: connectionState(ctx), Again: again}
-	if p, _ := peer.FromContext(ctx); p != nil {
-		shown.Address = p.Addr.String()
-	}
-	headers, _ := metadata.FromIncomingContext(ctx)
-	shown.Authorization = headers.Get("authorization")
+	shown := proxyauth.CredentialsOf(ctx)
+	shown.Again = again
 	return s.opts.Proxies.Prove(shown)
 }
 
@@ -221,24 +216,11 @@ func (s *Server) whileProved(ctx context.Context, node discovery.Node, end conte
 // clientCertificate returns the verified client certificate of a connection, or
 // nil.
 func clientCertificate(ctx context.Context) *x509.Certificate {
-	conn := connectionState(ctx)
+	conn := proxyauth.ConnectionState(ctx)
 	if conn == nil || len(conn.VerifiedChains) == 0 {
 		return nil
 	}
 	return conn.PeerCertificates[0]
-}
-
-// connectionState returns the TLS of the connection of a stream, nil for plain text.
-func connectionState(ctx context.Context) *tls.ConnectionState {
-	p, _ := peer.FromContext(ctx)
-	if p == nil {
-		return nil
-	}
-	info, ok := p.AuthInfo.(credentials.TLSInfo)
-	if !ok {
-		return nil
-	}
-	return &info.State
 }
 
 // refuseProxied refuses a stream that a proxy forwarded: the proxy may connect to a

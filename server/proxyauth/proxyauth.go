@@ -6,6 +6,7 @@
 // configuration.
 //
 //	proxyauth.go  proofs and claims
+//	grpc.go       the credentials of a gRPC request
 //	crowd.go      bounds of the proxies and streams of one account
 //	spiffe.go     the SPIFFE ID in a certificate
 package proxyauth
@@ -22,7 +23,8 @@ import (
 	"github.com/pilot-api/pilot-api/security/identity"
 )
 
-// Options configure a Prover. One of Certificates and Tokens is set.
+// Options configure a Prover. Certificates or Tokens is set. With both, a proxy that shows a
+// certificate is proved by it, and any other one by its token.
 type Options struct {
 	// Certificates verifies client certificates with a SPIFFE ID, by which proxies prove
 	// themselves.
@@ -67,6 +69,9 @@ type Proof struct {
 	who identity.Identity
 }
 
+// Identity returns the identity of the service account.
+func (p Proof) Identity() identity.Identity { return p.who }
+
 // ErrUnproved means that a proxy has no valid proof.
 var ErrUnproved = errors.New("the proxy does not prove itself")
 
@@ -78,7 +83,7 @@ var ErrUndecided = errors.New("the proof of the proxy cannot be verified now")
 func (p *Prover) Prove(c Credentials) (Proof, error) {
 	var proof Proof
 	var err error
-	if p.opts.Certificates != nil {
+	if p.opts.Tokens == nil || p.opts.Certificates != nil && c.TLS != nil && len(c.TLS.VerifiedChains) > 0 {
 		proof, err = p.byCertificate(c.TLS)
 	} else {
 		proof, err = p.byToken(c)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/etcd/register"
 )
 
 // DefaultPrefix is the prefix of pilot-api's keys in an etcd that is shared with
@@ -34,8 +35,19 @@ const DefaultPrefix = "/pilot-api"
 //	<prefix>/settings
 //	<prefix>/migration
 //
-// The servers that share the store are in a register of their own (package register).
+// The servers that share the store are in a register of their own (package register). They also
+// share keys (shared).
 type layout struct{ head, objects, history, floor, kept, settings, migration string }
+
+// AuthorityName is the name under the prefix of the certificate authority of the mesh.
+const AuthorityName = "ca"
+
+// shared returns the keys that servers share and that a move must not lose: tokens and
+// certificates that they have issued must go on to count.
+func (l layout) shared() []string {
+	root := strings.TrimSuffix(l.settings, "settings")
+	return []string{root + register.TokenKey, root + AuthorityName}
+}
 
 func newLayout(prefix string) layout {
 	root := strings.TrimRight(prefix, "/")

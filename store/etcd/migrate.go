@@ -253,12 +253,30 @@ func (r *migrating) finish(ctx context.Context, entries int) error {
 	if count != entries {
 		return fmt.Errorf("the target has %d entries, %d were brought", count, entries)
 	}
+	shared, err := r.shared(ctx)
+	if err != nil {
+		return fmt.Errorf("read the source: %w", err)
+	}
 	floor := strconv.FormatInt(r.known.to, 10)
 	resp, err := r.To.Txn(ctx).If(r.ours()...).
-		Then(clientv3.OpDelete(r.keys.migration), clientv3.OpPut(r.keys.floor, floor),
-			clientv3.OpPut(r.keys.kept, kept{r.kept.records, r.more.to}.String()), r.keys.tick()).Commit()
+		Then(append(shared, clientv3.OpDelete(r.keys.migration), clientv3.OpPut(r.keys.floor, floor),
+			clientv3.OpPut(r.keys.kept, kept{r.kept.records, r.more.to}.String()), r.keys.tick())...).Commit()
 	if err == nil && !resp.Succeeded {
 		err = errLost
 	}
 	return err
+}
+
+// shared returns the writes of what the servers of the source share.
+func (r *migrating) shared(ctx context.Context) (puts []clientv3.Op, err error) {
+	for _, key := range r.keys.shared() {
+		resp, err := r.From.Get(ctx, key, clientv3.WithRev(r.at))
+		if err != nil {
+			return nil, err
+		}
+		for _, kv := range resp.Kvs {
+			puts = append(puts, clientv3.OpPut(key, string(kv.Value)))
+		}
+	}
+	return puts, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
+	"github.com/pilot-api/pilot-api/store/etcd/register"
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
@@ -26,6 +27,13 @@ func TestMigrate(t *testing.T) {
 	if _, err := from.Txn(t.Context(), many(t, 200)); err != nil {
 		t.Fatal(err)
 	}
+	// What the servers share moves along: tokens and certificates that they issued still count.
+	shared := map[string]string{etcd.DefaultPrefix + "/" + register.TokenKey: "a key", etcd.DefaultPrefix + "/" + etcd.AuthorityName: "an authority"}
+	for key, text := range shared {
+		if _, err := source.Client().Put(t.Context(), key, text); err != nil {
+			t.Fatal(err)
+		}
+	}
 	to := etcdtest.Start(t).Client()
 	target := etcd.New(to, etcd.DefaultPrefix, quiet)
 	looked := false
@@ -35,6 +43,11 @@ func TestMigrate(t *testing.T) {
 	}}.Run(t.Context())
 	if err != nil || !looked {
 		t.Fatal(err, looked)
+	}
+	for key, text := range shared {
+		if got, err := to.Get(t.Context(), key); err != nil || len(got.Kvs) != 1 || string(got.Kvs[0].Value) != text {
+			t.Errorf("%s: %v, %v", key, got, err)
+		}
 	}
 	want := known(t, from, false)
 	if diff := cmp.Diff(want, known(t, target, false)); diff != "" {

@@ -1,0 +1,15 @@
+// Package ca is the certificate authority of the mesh. It signs the certificates by which
+// workloads know each other.
+//
+// In comes a request for a certificate in PEM, with the proven identity of its sender. Out
+// comes a chain of certificates, or a Refusal that says why there is none. The package knows
+// no gRPC and no store: the authority comes from a Source.
+//
+//	ca.go         CA: signs by the authority in use, and counts
+//	request.go    requests, and what is wrong with them
+//	trust.go      Trust: the roots, and the issuer that signs
+//	files.go      an authority in files
+//	shared.go     an authority that servers make and share
+//	sealed.go     keys that are stored encrypted
+//	metrics.go    counts of requests, and the end of the issuer
+package ca

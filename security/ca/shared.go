@@ -1,0 +1,172 @@
+package ca
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/pilot-api/pilot-api/credential"
+)
+
+// Document is a text that all servers share.
+type Document interface {
+	// Update replaces the text with the result of change, which gets "" if there is none. It
+	// calls change again if another server was faster.
+	Update(ctx context.Context, change func(text string) (string, error)) (string, error)
+	// Follow calls changed with the text, now and after each change, until ctx ends.
+	Follow(ctx context.Context, changed func(text string)) error
+}
+
+// rootLife is how long a root that a server makes lasts.
+const rootLife = 10 * 365 * 24 * time.Hour
+
+// Shared is an authority that servers make and share. Make it with NewShared.
+type Shared struct {
+	ca       *CA
+	document Document
+	sealer   *Sealer
+	log      *slog.Logger
+}
+
+// NewShared returns the authority in a document for a CA. sealer opens its keys.
+func NewShared(c *CA, document Document, sealer *Sealer, log *slog.Logger) *Shared {
+	return &Shared{c, document, sealer, log}
+}
+
+// sharedState is the content of the document.
+type sharedState struct {
+	Authorities []sharedAuthority `json:"authorities"` // the oldest first
+	// Signer is the name of the authority that signs.
+	Signer string `json:"signer"`
+}
+
+type sharedAuthority struct {
+	Name        string `json:"name"`
+	Certificate string `json:"certificate"` // in PEM
+	Key         []byte `json:"key"`         // PKCS #8, encrypted
+}
+
+// Run makes the first authority, if there is none, and keeps the trust of the CA up to date
+// until ctx ends. It returns ctx's error.
+func (s *Shared) Run(ctx context.Context) error {
+	return s.document.Follow(ctx, func(text string) {
+		if text == "" {
+			s.begin(ctx)
+			return
+		}
+		trust, err := s.read(text)
+		if err != nil {
+			s.log.Error("the shared authority cannot be read: nothing is signed until it can", "error", err)
+			trust = &Trust{Lack: "the shared authority cannot be read"}
+		} else if trust.Issuer == nil {
+			s.log.Error("this server cannot sign certificates", "error", trust.Lack)
+		}
+		s.ca.SetTrust(trust)
+	})
+}
+
+// begin makes the first authority. If it fails, Follow tries again with the next change, and
+// the servers that start later do.
+func (s *Shared) begin(ctx context.Context) {
+	for ctx.Err() == nil {
+		_, err := s.document.Update(ctx, func(text string) (string, error) {
+			if text != "" {
+				return text, nil
+			}
+			first, err := s.make()
+			if err != nil {
+				return "", err
+			}
+			out, err := json.Marshal(sharedState{[]sharedAuthority{first}, first.Name})
+			return string(out), err
+		})
+		if err == nil {
+			return
+		}
+		s.log.Warn("the authority of the mesh could not be stored yet", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// make returns a new root.
+func (s *Shared) make() (sharedAuthority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return sharedAuthority{}, err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: newSerial(), NotBefore: now.Add(-s.ca.opts.Skew), NotAfter: now.Add(rootLife),
+		Subject:  pkix.Name{Organization: []string{s.ca.opts.TrustDomain}, CommonName: "Mesh root of " + now.UTC().Format(time.DateOnly)},
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign, BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return sharedAuthority{}, err
+	}
+	certificate, err := x509.ParseCertificate(raw)
+	if err != nil {
+		return sharedAuthority{}, err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return sharedAuthority{}, err
+	}
+	name := Name(certificate)
+	return sharedAuthority{name, certificatesPEM([]*x509.Certificate{certificate}), s.sealer.seal(name, private)}, nil
+}
+
+// read returns the trust in a document. If the key of the signer cannot be opened, there are
+// roots and no issuer.
+func (s *Shared) read(text string) (*Trust, error) {
+	var state sharedState
+	if err := json.Unmarshal([]byte(text), &state); err != nil {
+		return nil, err
+	}
+	trust := &Trust{Lack: fmt.Sprintf("the authority %s, which signs, is not among the shared ones", state.Signer)}
+	for _, one := range state.Authorities {
+		list, err := credential.Certificates(one.Certificate)
+		if err != nil {
+			return nil, fmt.Errorf("authority %s: %w", one.Name, err)
+		}
+		root := list[0]
+		trust.Roots = append(trust.Roots, root)
+		if one.Name != state.Signer {
+			continue
+		}
+		key, err := s.keyOf(one)
+		if err != nil {
+			trust.Lack = fmt.Sprintf("the key of the authority %s cannot be opened: %v (is --ca-store-key that of the other servers?)", one.Name, err)
+			continue
+		}
+		trust.Issuer, trust.Lack = &Issuer{Chain: []*x509.Certificate{root}, Root: root, key: key}, ""
+	}
+	return trust, nil
+}
+
+func (s *Shared) keyOf(one sharedAuthority) (crypto.Signer, error) {
+	private, err := s.sealer.open(one.Name, one.Key)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(private)
+	if err != nil {
+		return nil, err
+	}
+	key, ok := parsed.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("a %T cannot sign", parsed)
+	}
+	return key, nil
+}

@@ -1,0 +1,114 @@
+package ca_test
+
+import (
+	"context"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/security/ca"
+	"github.com/pilot-api/pilot-api/store/etcd/document"
+	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
+)
+
+func sealer(t *testing.T) *ca.Sealer {
+	t.Helper()
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)
+	s, err := ca.NewSealer(base64.StdEncoding.EncodeToString(key) + "\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestServersShareOneAuthority: of servers that start at once one makes the authority, all of
+// them sign by it, and one that starts later does too. A server with another key knows the
+// roots, signs nothing, and says why. The private key is not in the store.
+func TestServersShareOneAuthority(t *testing.T) {
+	client := etcdtest.Start(t).Client()
+	log := slog.New(slog.DiscardHandler)
+	run := func(s *ca.Sealer) *ca.CA {
+		c := newCA(t, ca.Options{})
+		shared := ca.NewShared(c, document.New(client, "/test", "ca", log), s, log)
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = shared.Run(ctx) }()
+		t.Cleanup(func() { stop(); <-ended })
+		return c
+	}
+	known := func(c *ca.CA) *ca.Trust {
+		for {
+			trust, changed := c.Trust()
+			if trust != nil {
+				return trust
+			}
+			<-changed
+		}
+	}
+	ours := sealer(t)
+	first, second := run(ours), run(ours)
+	third := run(ours)
+	text := request(t, onCurve(t, elliptic.P256()), nil)
+	roots := known(first).RootsPEM()
+	for _, c := range []*ca.CA{first, second, third} {
+		if known(c).RootsPEM() != roots {
+			t.Error("servers have different roots")
+		}
+		issued, err := c.Sign(text, reviews, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := issued.Leaf().CheckSignatureFrom(known(first).Roots[0]); err != nil {
+			t.Error(err)
+		}
+	}
+	stranger := run(sealer(t))
+	if known(stranger).RootsPEM() != roots {
+		t.Error("a server with another key has other roots")
+	}
+	if _, err := stranger.Sign(text, reviews, 0); !errors.Is(err, ca.ErrNoIssuer) || !strings.Contains(err.Error(), "--ca-store-key") {
+		t.Error(err)
+	}
+	stored, err := client.Get(t.Context(), "/test/ca")
+	if err != nil || len(stored.Kvs) != 1 || strings.Contains(string(stored.Kvs[0].Value), "PRIVATE") {
+		t.Errorf("stored: %v, %v", stored, err)
+	}
+}
+
+// TestADamagedDocument: nothing is signed, until it is whole again.
+func TestADamagedDocument(t *testing.T) {
+	client := etcdtest.Start(t).Client()
+	log := slog.New(slog.DiscardHandler)
+	if _, err := client.Put(t.Context(), "/test/ca", "{"); err != nil {
+		t.Fatal(err)
+	}
+	c := newCA(t, ca.Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = ca.NewShared(c, document.New(client, "/test", "ca", log), sealer(t), log).Run(ctx)
+	}()
+	defer func() { stop(); <-ended }()
+	trust, changed := c.Trust()
+	if trust == nil {
+		<-changed
+	}
+	text := request(t, onCurve(t, elliptic.P256()), nil)
+	if _, err := c.Sign(text, reviews, 0); !errors.Is(err, ca.ErrNoIssuer) {
+		t.Error(err)
+	}
+	_, changed = c.Trust()
+	if _, err := client.Delete(t.Context(), "/test/ca"); err != nil {
+		t.Fatal(err)
+	}
+	<-changed
+	if _, err := c.Sign(text, reviews, 0); err != nil {
+		t.Error(err)
+	}
+}
