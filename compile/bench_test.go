@@ -76,15 +76,15 @@ func benchmarkProxy(b *testing.B, n int, caller string, objs []*schema.Object) {
 			b.StopTimer()
 			s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
 			b.StartTimer()
-			compile.Proxy(s, s.View(node))
+			compile.Proxy(s, s.TraitsOf(node))
 		}
 	})
 	b.Run(fmt.Sprintf("further/S=%d", n), func(b *testing.B) {
 		s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
-		compile.Proxy(s, s.View(node))
+		compile.Proxy(s, s.TraitsOf(node))
 		b.ReportAllocs()
 		for b.Loop() {
-			compile.Proxy(s, s.View(node))
+			compile.Proxy(s, s.TraitsOf(node))
 		}
 	})
 }
@@ -123,8 +123,8 @@ func benchmarkChange(b *testing.B, n, namespaces int) {
 	compiler.Advance(s)
 	ask := func() {
 		for i := range 100 {
-			view := s.View(proxy(b, fmt.Sprintf("sidecar~10.%d.0.1~p.x~space-%d.svc.cluster.local", 1+i%4, i%namespaces)))
-			compiler.Proxy(view)
+			traits := s.TraitsOf(proxy(b, fmt.Sprintf("sidecar~10.%d.0.1~p.x~space-%d.svc.cluster.local", 1+i%4, i%namespaces)))
+			compiler.Proxy(traits)
 		}
 	}
 	ask()

@@ -56,7 +56,7 @@ func TestStrangersMakeNothingExpensive(t *testing.T) {
 		settings := mesh.DefaultSettings()
 		settings.Budget = mesh.Budget{Object: 100, Mesh: 100_000}
 		s := mesh.NewSnapshot(1, settings, append(test.objects, wide))
-		_, problems := compile.Proxy(s, s.View(proxy(t, sidecarNode)))
+		_, problems := compile.Proxy(s, s.TraitsOf(proxy(t, sidecarNode)))
 		withheld := slices.DeleteFunc(overBudget(problems), func(of string) bool {
 			return of != "VirtualService default/rule" && of != "RouteRule default/old" && of != "IngressRule default/ingress"
 		})

@@ -172,7 +172,7 @@ func TestNothingMultipliesBeyondTheBudget(t *testing.T) {
 				c.Advance(s)
 				c.Problems()
 				for _, role := range []string{"sidecar", "router"} {
-					config, _ := c.Proxy(s.View(proxy(t, role+"~10.9.0.1~a.default~default.svc.cluster.local")))
+					config, _ := c.Proxy(s.TraitsOf(proxy(t, role+"~10.9.0.1~a.default~default.svc.cluster.local")))
 					if err := ir.Validate(config); err != nil {
 						t.Error(err)
 					}
@@ -209,7 +209,7 @@ func TestCostIsAtLeastWhatIsBuilt(t *testing.T) {
 		settings.Budget = mesh.Budget{Object: rapid.IntRange(1, 8).Draw(rt, "budget"), Mesh: rapid.IntRange(8, 40).Draw(rt, "mesh")}
 		objs := meshgen.Objects(rt)
 		s := mesh.NewSnapshot(1, settings, objs)
-		config, problems := compile.Proxy(s, s.View(proxy(t, rapid.SampledFrom(meshgen.Proxies).Draw(rt, "node"))))
+		config, problems := compile.Proxy(s, s.TraitsOf(proxy(t, rapid.SampledFrom(meshgen.Proxies).Draw(rt, "node"))))
 		if err := ir.Validate(config); err != nil {
 			rt.Fatal(err)
 		}

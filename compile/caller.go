@@ -14,7 +14,7 @@ type caller struct {
 	// own instances. It has all labels of a set at once.
 	labels    []mesh.Labels
 	namespace string // from its domain; "" if the domain has none
-	place     string // its location; "" if that does not matter
+	locality  string // its location; "" if that does not matter
 }
 
 // states reports whether the workload itself has all these labels at once,

@@ -20,7 +20,7 @@ func TestRoomForOneMeshOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = c.ProxyWithin(t.Context(), s.View(proxy))
+		_, _, err = c.ProxyWithin(t.Context(), s.TraitsOf(proxy))
 		return err
 	}
 	free := compile.NewQuota(0)

@@ -37,10 +37,10 @@ import (
 // are sorted by object. They include the problems of the whole snapshot that the config
 // kinds cause, and the problems of this view. The registry's own problems are in
 // Snapshot.Problems.
-func Proxy(s *mesh.Snapshot, v mesh.View) (*ir.Config, diag.List) {
+func Proxy(s *mesh.Snapshot, traits mesh.Traits) (*ir.Config, diag.List) {
 	c := NewCompiler()
 	c.Advance(s)
-	config, own := c.Proxy(v)
+	config, own := c.Proxy(traits)
 	problems := slices.Concat(c.Problems(), own)
 	sortProblems(problems)
 	return config, problems

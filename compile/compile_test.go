@@ -21,9 +21,9 @@ func TestViewsOfOneSnapshotInParallel(t *testing.T) {
 	got := make([]*ir.Config, len(nodes))
 	var group errgroup.Group
 	for i, node := range nodes {
-		view := shared.View(proxy(t, node))
+		traits := shared.TraitsOf(proxy(t, node))
 		group.Go(func() error {
-			got[i], _ = compile.Proxy(shared, view)
+			got[i], _ = compile.Proxy(shared, traits)
 			return nil
 		})
 	}
@@ -32,7 +32,7 @@ func TestViewsOfOneSnapshotInParallel(t *testing.T) {
 	}
 	for i, node := range nodes {
 		alone := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
-		want, _ := compile.Proxy(alone, alone.View(proxy(t, node)))
+		want, _ := compile.Proxy(alone, alone.TraitsOf(proxy(t, node)))
 		if d := difference(want, got[i]); d != "" {
 			t.Errorf("%s: differs from the view compiled alone:\n%s", node, d)
 		}
@@ -63,7 +63,7 @@ apiVersion: networking.istio.io/v1
 metadata: {name: b}
 spec: {address: 10.0.0.2, labels: {app: hello}, weight: 2, locality: y}
 `))
-	first, second := s.View(proxy(t, "sidecar~10.0.0.1~a~example")), s.View(proxy(t, "sidecar~10.0.0.2~b~example"))
+	first, second := s.TraitsOf(proxy(t, "sidecar~10.0.0.1~a~example")), s.TraitsOf(proxy(t, "sidecar~10.0.0.2~b~example"))
 	if first.Key() != second.Key() {
 		t.Fatal("the views differ")
 	}

@@ -106,16 +106,16 @@ func (c *Compiler) Close() {
 //
 // The result is kept until Release. Parts shared with other views are kept as long
 // as one of those views is.
-func (c *Compiler) Proxy(v mesh.View) (*ir.Config, diag.List) {
-	config, problems, _ := c.proxy(v, func(_ bool, do func()) error { do(); return nil })
+func (c *Compiler) Proxy(traits mesh.Traits) (*ir.Config, diag.List) {
+	config, problems, _ := c.proxy(traits, func(_ bool, do func()) error { do(); return nil })
 	return config, problems // Without limits there is no error.
 }
 
 // ProxyWithin is like Proxy, but stays within the Quota and within a bound of work. No view
 // of a mesh within its budget comes near that bound. It ends early when ctx ends. On an
 // error, a view that was compiled before is unchanged, and a new view is not kept.
-func (c *Compiler) ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error) {
-	return c.proxy(v, func(isNew bool, do func()) error {
+func (c *Compiler) ProxyWithin(ctx context.Context, traits mesh.Traits) (*ir.Config, diag.List, error) {
+	return c.proxy(traits, func(isNew bool, do func()) error {
 		if !c.hold() {
 			return errNoRoom
 		}
@@ -143,15 +143,15 @@ const reserved = 10 // percent of the Quota
 
 // proxy compiles a view; try runs the computation and receives whether the view is
 // new.
-func (c *Compiler) proxy(v mesh.View, try func(isNew bool, do func()) error) (*ir.Config, diag.List, error) {
+func (c *Compiler) proxy(traits mesh.Traits, try func(isNew bool, do func()) error) (*ir.Config, diag.List, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out *compiled
 	var err error
-	key := v.Key()
+	key := traits.Key()
 	c.model.graph.Do(func(r *query.Reader) {
 		isNew := c.model.callers[key] == nil
-		c.model.know(key, v)
+		c.model.know(key, traits)
 		if err = try(isNew, func() { out = c.model.configs.Keep(r, key) }); err != nil && isNew {
 			c.model.configs.Drop(key)
 			c.model.forget(key)
@@ -248,12 +248,12 @@ func (c *Compiler) Size() int {
 }
 
 // know records the caller of a view, which the queries of the view read.
-func (m *model) know(key string, v mesh.View) {
+func (m *model) know(key string, traits mesh.Traits) {
 	who := &caller{
-		scope:  scope{role: v.Role, domain: v.Domain, network: v.Network},
-		labels: v.Labels, namespace: mesh.NamespaceOf(v.Domain, m.settings.Domain), place: v.Place,
+		scope:  scope{role: traits.Role, domain: traits.Domain, network: traits.Network},
+		labels: traits.Labels, namespace: mesh.NamespaceOf(traits.Domain, m.settings.Domain), locality: traits.Locality,
 	}
-	for _, i := range v.Instances {
+	for _, i := range traits.Instances {
 		who.own = append(who.own, m.registry.ownInstance(i))
 	}
 	if before := m.callers[key]; before != nil && slices.EqualFunc(before.own, who.own, sameOwn) {

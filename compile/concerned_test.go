@@ -37,7 +37,7 @@ func newSpaces(t testing.TB, views int, objs []*schema.Object) *spaces {
 }
 
 func (m *spaces) config(i int) *ir.Config {
-	config, _ := m.compiler.Proxy(m.snap.View(m.views[i]))
+	config, _ := m.compiler.Proxy(m.snap.TraitsOf(m.views[i]))
 	return config
 }
 
@@ -54,7 +54,7 @@ func (m *spaces) concerned(t *testing.T) (views []int) {
 	m.compiler.Problems()
 	keys := m.compiler.Concerned()
 	for i, p := range m.views {
-		if slices.Contains(keys, m.snap.View(p).Key()) {
+		if slices.Contains(keys, m.snap.TraitsOf(p).Key()) {
 			views = append(views, i)
 			continue
 		}
@@ -171,7 +171,7 @@ func TestGrowth(t *testing.T) {
 func TestFurtherNamespace(t *testing.T) {
 	const services = 400
 	m := newSpaces(t, 3, largeMesh(t, services))
-	further := m.snap.View(proxy(t, "sidecar~10.99.0.1~p.x~space-1.svc.cluster.local"))
+	further := m.snap.TraitsOf(proxy(t, "sidecar~10.99.0.1~p.x~space-1.svc.cluster.local"))
 	m.compiler.Release(further.Key(), unwanted)
 	runs := m.compiler.Runs()
 	config, _ := m.compiler.Proxy(further)
@@ -195,7 +195,7 @@ func TestFurtherNamespace(t *testing.T) {
 func BenchmarkFurtherNamespace(b *testing.B) {
 	for _, services := range []int{1_000, 10_000} {
 		m := newSpaces(b, 3, largeMesh(b, services))
-		further := m.snap.View(proxy(b, "sidecar~10.99.0.1~p.x~space-1.svc.cluster.local"))
+		further := m.snap.TraitsOf(proxy(b, "sidecar~10.99.0.1~p.x~space-1.svc.cluster.local"))
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

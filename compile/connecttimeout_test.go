@@ -35,7 +35,7 @@ func TestConnectTimeout(t *testing.T) {
 				"connectionPool": spec{"tcp": spec{"connectTimeout": test.policy}}}}))
 		}
 		snapshot := mesh.NewSnapshot(1, settings, objects)
-		config, _ := compile.Proxy(snapshot, snapshot.View(proxy(t, "sidecar~10.99.0.1~caller~default.svc.cluster.local")))
+		config, _ := compile.Proxy(snapshot, snapshot.TraitsOf(proxy(t, "sidecar~10.99.0.1~caller~default.svc.cluster.local")))
 		config.Clusters = outboundClusters(config)[:1]
 		old, _ := v1.Clusters(config)
 		if got := time.Duration(old.Clusters[0].ConnectTimeoutMS) * time.Millisecond; got != test.v1 {

@@ -40,7 +40,7 @@ func TestSubsetsWithinBudget(t *testing.T) {
 				"trafficPolicy": spec{"loadBalancer": spec{"simple": "ROUND_ROBIN"}}}),
 			object(t, "VirtualService", "out", spec{"hosts": []string{"out.example"}, "http": routes}),
 		})
-		config, problems := compile.Proxy(snapshot, snapshot.View(proxy(t, "sidecar~10.99.0.1~caller~default.svc.cluster.local")))
+		config, problems := compile.Proxy(snapshot, snapshot.TraitsOf(proxy(t, "sidecar~10.99.0.1~caller~default.svc.cluster.local")))
 		whole, closed := 0, 0
 		for _, c := range config.Clusters {
 			switch {

@@ -15,7 +15,7 @@ import (
 func limitOf(t *testing.T, settings *mesh.Settings, node string, objs []*schema.Object) int {
 	t.Helper()
 	s := mesh.NewSnapshot(1, settings, objs)
-	config, _ := compile.Proxy(s, s.View(proxy(t, node)))
+	config, _ := compile.Proxy(s, s.TraitsOf(proxy(t, node)))
 	at := slices.IndexFunc(config.Clusters, func(c *ir.Cluster) bool { return c.Name == "out.b.default.svc.cluster.local|http" })
 	if at < 0 {
 		t.Fatalf("%s does not know the host", node)

@@ -264,7 +264,7 @@ func told(t *testing.T, kind *schema.Kind, spec any) answers {
 		"sidecar~10.1.0.1~web-1.default~default.svc.cluster.local", "sidecar~10.7.7.7~a.other~other.svc.cluster.local",
 		"router~10.1.0.9~edge-1.default~default.svc.cluster.local", "ingress~10.1.0.8~in-1.default~default.svc.cluster.local",
 	} {
-		config, more := effectCompiler.Proxy(snapshot.View(proxy(t, node)))
+		config, more := effectCompiler.Proxy(snapshot.TraitsOf(proxy(t, node)))
 		problems = append(problems, more...)
 		out.v3 += spelledV3(t, config) + members(t, snapshot, config)
 		out.v1 += spelledV1(t, config) + members(t, snapshot, config)

@@ -87,7 +87,7 @@ func TestServiceEntryBesideEgressRule(t *testing.T) {
 			}
 			shared := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
 			for namespace, want := range map[string]string{"vault": test.vault, "other": test.other, "default": test.others, "third": test.others} {
-				config, problems := compile.Proxy(shared, shared.View(proxy(t, callerIn(namespace))))
+				config, problems := compile.Proxy(shared, shared.TraitsOf(proxy(t, callerIn(namespace))))
 				if err := ir.Validate(config); err != nil {
 					t.Error(err)
 				}
@@ -145,7 +145,7 @@ func TestEgressHostAtOtherPorts(t *testing.T) {
 	}
 	shared := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
 	for namespace, want := range map[string]string{"default": "EgressRule default/outside", "vault": "ServiceEntry default/front"} {
-		config, _ := compile.Proxy(shared, shared.View(proxy(t, callerIn(namespace))))
+		config, _ := compile.Proxy(shared, shared.TraitsOf(proxy(t, callerIn(namespace))))
 		if got := reachedAt(config, host, 80); got != want {
 			t.Errorf("callers in %s reach %q, want %q", namespace, got, want)
 		}

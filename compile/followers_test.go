@@ -238,7 +238,7 @@ func TestForeignRulesOverBudget(t *testing.T) {
 		settings.Budget = mesh.Budget{Object: 300, Mesh: 100_000}
 		s := mesh.NewSnapshot(1, settings, objects)
 		for caller, node := range map[string]string{"shop": "sidecar~10.1.9.2~front.shop~shop.svc.cluster.local", "evil": "sidecar~10.1.0.1~x.evil~evil.svc.cluster.local"} {
-			config, problems := compile.Proxy(s, s.View(proxy(t, node)))
+			config, problems := compile.Proxy(s, s.TraitsOf(proxy(t, node)))
 			if caller == "evil" && !slices.ContainsFunc(problems, func(p diag.Problem) bool { return p.Code == diag.OverBudget && p.Object.Name == "large-00" }) {
 				t.Fatalf("no rule is over its budget:\n%v", problems)
 			}

@@ -32,10 +32,10 @@ type boundCandidate struct {
 	by    claimedHost
 }
 
-// bindHosts binds each host at a place to its VirtualServices, in the group that
+// bindHosts binds each host of a listener to its VirtualServices, in the group that
 // clients asking for the host reach. It returns all bindings.
-func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) []boundCandidate {
-	all := p.permitted(place, p.candidatesAt(out, place, wanted))
+func (p *plan) bindHosts(out *edgePlan, listener *edgeListener, wanted map[*gateway]map[string][]binding) []boundCandidate {
+	all := p.permitted(listener, p.candidatesAt(out, listener, wanted))
 	owners := map[string][]*boundHost{}
 	type at struct {
 		host    *boundHost
@@ -44,31 +44,31 @@ func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]ma
 	joined := map[at]bool{}
 	for _, c := range all {
 		if c.group.kind != httpServer {
-			c.group.bind(c, out, place)
+			c.group.bind(c, out, listener)
 			continue
 		}
 		key := strings.ToLower(c.host)
-		if owner, _ := place.ownerOf(key); owner != nil && owner != c.group {
+		if owner, _ := listener.ownerOf(key); owner != nil && owner != c.group {
 			continue // checkReached reports it.
 		}
 		known := slices.IndexFunc(owners[key], func(b *boundHost) bool { return b.vs == c.vs })
 		if known < 0 {
 			known = len(owners[key])
-			owners[key] = append(owners[key], c.group.bind(c, out, place))
+			owners[key] = append(owners[key], c.group.bind(c, out, listener))
 		} else if b := owners[key][known]; !joined[at{b, c.by.gw.name()}] {
 			b.gateways = append(b.gateways, c.by.gw.name())
 		}
 		joined[at{owners[key][known], c.by.gw.name()}] = true
 	}
 	for _, key := range slices.Sorted(maps.Keys(owners)) {
-		p.checkMerged(place, p.inMergeOrder(owners[key]))
+		p.checkMerged(listener, p.inMergeOrder(owners[key]))
 	}
 	return all
 }
 
-// candidatesAt returns all bindings at a place.
-func (rd *reader) candidatesAt(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) (all []boundCandidate) {
-	for _, group := range place.groups {
+// candidatesAt returns all bindings of a listener.
+func (rd *reader) candidatesAt(out *edgePlan, listener *edgeListener, wanted map[*gateway]map[string][]binding) (all []boundCandidate) {
+	for _, group := range listener.groups {
 		for _, by := range group.claimed {
 			for _, b := range rd.wantedAt(by, wanted[by.gw]) {
 				out.served[b] = true
@@ -79,10 +79,10 @@ func (rd *reader) candidatesAt(out *edgePlan, place *edgePlace, wanted map[*gate
 	return all
 }
 
-func (g *edgeGroup) bind(c boundCandidate, out *edgePlan, place *edgePlace) *boundHost {
+func (g *edgeGroup) bind(c boundCandidate, out *edgePlan, listener *edgeListener) *boundHost {
 	b := &boundHost{c.binding, []string{c.by.gw.name()}, c.by.gw, c.by.toHTTPS}
 	g.bound = append(g.bound, b)
-	out.arrivals[b.vs] = append(out.arrivals[b.vs], arrival{place.port, g.kind, b})
+	out.arrivals[b.vs] = append(out.arrivals[b.vs], arrival{listener.port, g.kind, b})
 	return b
 }
 

@@ -20,20 +20,20 @@ func (c *writer) gateways() []*ir.RouteTable {
 	edges := c.plan.edges.Get(c.plan.r, set)
 	c.plan.problems.Add(c.plan.edgeProblems.Get(c.plan.r, set)...)
 	var out []*ir.RouteTable
-	for _, place := range edges.places {
-		l := &ir.Listener{IP: place.ip, Port: place.port, Bind: true, Direction: ir.Gateway, Origins: place.origin}
+	for _, listener := range edges.listeners {
+		l := &ir.Listener{IP: listener.ip, Port: listener.port, Bind: true, Direction: ir.Gateway, Origins: listener.origin}
 		var chains []*ir.FilterChain
-		names := c.tableNames(place)
-		for _, group := range place.groups {
+		names := c.tableNames(listener)
+		for _, group := range listener.groups {
 			if group.kind == httpServer {
-				out = append(out, c.edgeTable(place, group, names))
+				out = append(out, c.edgeTable(listener, group, names))
 			}
-			chains = append(chains, c.chains(place, group)...)
+			chains = append(chains, c.chains(listener, group)...)
 		}
 		if len(chains) == 0 {
 			continue
 		}
-		if l.Chains = preciseFirst(chains); len(place.groups) == 1 && place.groups[0].kind != passthroughServer {
+		if l.Chains = preciseFirst(chains); len(listener.groups) == 1 && listener.groups[0].kind != passthroughServer {
 			l.HTTP, l.TCP, l.TLS, l.Chains = chains[0].HTTP, chains[0].TCP, chains[0].TLS, nil
 		}
 		c.listen(l.Renamed(c.renamed))
@@ -43,13 +43,13 @@ func (c *writer) gateways() []*ir.RouteTable {
 }
 
 // chains returns the filter chains of a group.
-func (c *writer) chains(place *edgePlace, group *edgeGroup) []*ir.FilterChain {
+func (c *writer) chains(listener *edgeListener, group *edgeGroup) []*ir.FilterChain {
 	out := &ir.FilterChain{ServerNames: group.serverNames(), TLS: group.tls, Origins: []diag.Ref{group.ref()}}
 	switch group.kind {
 	case passthroughServer:
-		return c.passedOn(place, group)
+		return c.passedOn(listener, group)
 	case tcpServer:
-		if out.TCP = c.connections(place, group); len(out.TCP.Routes) == 0 {
+		if out.TCP = c.connections(listener, group); len(out.TCP.Routes) == 0 {
 			return nil
 		}
 	default:
@@ -101,20 +101,20 @@ func preciseFirst(chains []*ir.FilterChain) []*ir.FilterChain {
 // name of another group, requests could reach hosts that ask for more. The name
 // does not change when other groups come and go, so that open connections keep
 // their routes.
-func (place *edgePlace) nameTables() {
-	name := strconv.Itoa(place.port)
-	if !unspecified(place.ip) {
-		name += "|" + place.ip
+func (listener *edgeListener) nameTables() {
+	name := strconv.Itoa(listener.port)
+	if !unspecified(listener.ip) {
+		name += "|" + listener.ip
 	}
-	marks := make([]string, len(place.groups))
+	marks := make([]string, len(listener.groups))
 	alike := map[string]int{}
-	for i, group := range place.groups {
+	for i, group := range listener.groups {
 		if group.tls != nil && group.kind == httpServer {
 			marks[i] = markOf(asked(group.tls))
 			alike[marks[i]]++
 		}
 	}
-	for i, group := range place.groups {
+	for i, group := range listener.groups {
 		switch {
 		case marks[i] == "":
 			group.table = name
@@ -151,8 +151,8 @@ func encodedTLS(tls *ir.ServerTLS) []byte {
 }
 
 // edgeTable returns the route table of a group.
-func (c *writer) edgeTable(place *edgePlace, group *edgeGroup, names *tableNames) *ir.RouteTable {
-	t := newEdgeTable(place.port)
+func (c *writer) edgeTable(listener *edgeListener, group *edgeGroup, names *tableNames) *ir.RouteTable {
+	t := newEdgeTable(listener.port)
 	t.dotKept = c.plan.pilot().HostsAsWritten
 	for _, bound := range c.plan.byHost(group.bound) {
 		if !names.passedOn(bound[0].host) {
@@ -160,7 +160,7 @@ func (c *writer) edgeTable(place *edgePlace, group *edgeGroup, names *tableNames
 		}
 	}
 	for _, host := range group.claimed {
-		if host.toHTTPS && !c.plan.keptFrom(place, host) {
+		if host.toHTTPS && !c.plan.keptFrom(listener, host) {
 			t.redirect(host.gw, host.host)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// inMergeOrder sorts the VirtualServices of one host at one place by age. If one of
+// inMergeOrder sorts the VirtualServices of one host of one listener by age. If one of
 // them is withheld, it returns only that one, so that the host is closed: we do not
 // know which requests its routes would take from those of others.
 func (rd *reader) inMergeOrder(bound []*boundHost) []*boundHost {
@@ -82,17 +82,17 @@ func takesEvery(m ir.Match) bool {
 
 // checkMerged reports routes that are never used because an earlier VirtualService
 // of the host takes all their requests.
-func (p *plan) checkMerged(place *edgePlace, bound []*boundHost) {
+func (p *plan) checkMerged(listener *edgeListener, bound []*boundHost) {
 	if len(bound) < 2 {
 		return
 	}
 	earlier := takenRequests{prefixes: map[string]*virtualService{}, paths: map[string]*virtualService{}}
 	for _, b := range bound {
-		own := p.matchesAt(b, place.port)
+		own := p.matchesAt(b, listener.port)
 		for _, at := range own {
 			if first := earlier.by(at.match); first != nil {
 				p.conflict(diag.GatewayClaimed, b.vs.ref, fieldIn(at.route, b.vs), fmt.Sprintf(
-					"requests for %s at port %d that the route is for follow %s, which comes first", b.host, place.port, first.ref))
+					"requests for %s at port %d that the route is for follow %s, which comes first", b.host, listener.port, first.ref))
 			}
 		}
 		for _, at := range own {

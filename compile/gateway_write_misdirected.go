@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// tableNames says which names the tables of a place need so that a request gets no
+// tableNames says which names the tables of a listener need so that a request gets no
 // further than the server that its connection chose. A client chooses the server by
 // the name that it sends in TLS, and may then ask for another host on the same
 // connection. That host may belong to a server that asks for more of its clients.
@@ -21,28 +21,28 @@ import (
 // directly under its own, and its own directly under those of others. So each name
 // is in two tables at most, however many servers there are.
 type tableNames struct {
-	place  *edgePlace
-	passed map[string]*edgeRoute   // names whose TLS is passed through
-	others map[*edgeGroup][]string // names of others directly under those of the group
-	own    map[*edgeGroup][]string // names of the group that are under no other name of it
+	listener *edgeListener
+	passed   map[string]*edgeRoute   // names whose TLS is passed through
+	others   map[*edgeGroup][]string // names of others directly under those of the group
+	own      map[*edgeGroup][]string // names of the group that are under no other name of it
 }
 
-// tableNames returns the names for the tables of a place. It returns nil if all
+// tableNames returns the names for the tables of a listener. It returns nil if all
 // connections come to the same server.
-func (c *writer) tableNames(place *edgePlace) *tableNames {
-	if len(place.groups) < 2 {
+func (c *writer) tableNames(listener *edgeListener) *tableNames {
+	if len(listener.groups) < 2 {
 		return nil
 	}
-	out := &tableNames{place: place, passed: place.passedNames(c.fits), others: map[*edgeGroup][]string{}, own: map[*edgeGroup][]string{}}
-	for _, name := range slices.Sorted(maps.Keys(place.owners)) {
-		owner, around := place.owners[name], out.around(name)
+	out := &tableNames{listener: listener, passed: listener.passedNames(c.fits), others: map[*edgeGroup][]string{}, own: map[*edgeGroup][]string{}}
+	for _, name := range slices.Sorted(maps.Keys(listener.owners)) {
+		owner, around := listener.owners[name], out.around(name)
 		if around != owner {
 			out.own[owner] = append(out.own[owner], name)
 			out.others[around] = append(out.others[around], name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(out.passed)) {
-		if place.owners[name] == nil {
+		if listener.owners[name] == nil {
 			around := out.around(name)
 			out.others[around] = append(out.others[around], name)
 		}
@@ -54,7 +54,7 @@ func (c *writer) tableNames(place *edgePlace) *tableNames {
 // nil if there is none, or if connections for that wildcard are passed through.
 func (n *tableNames) around(name string) *edgeGroup {
 	for wildcard := range wildcards(strings.TrimPrefix(name, "*")) {
-		switch owner := n.place.owners[wildcard]; {
+		switch owner := n.listener.owners[wildcard]; {
 		case wildcard == name:
 		case owner != nil:
 			return owner
@@ -73,7 +73,7 @@ func (n *tableNames) passedOn(host string) bool {
 	}
 	key := strings.ToLower(host)
 	route, name := passedBy(n.passed, key)
-	_, by := n.place.ownerOf(key)
+	_, by := n.listener.ownerOf(key)
 	return route != nil && precision(by) < precision(name)
 }
 
@@ -101,7 +101,7 @@ func (t *edgeTable) refuseOthers(group *edgeGroup, names *tableNames) {
 			host.Domains = append(host.Domains, t.bothForms(name)...)
 		}
 	}
-	if names.place.owners["*"] != group {
+	if names.listener.owners["*"] != group {
 		others = append(others, "*")
 	}
 	if len(others) > 0 {

@@ -9,15 +9,15 @@ import (
 
 // edgePlan is the result of the Gateways of a router and the hosts bound to them.
 type edgePlan struct {
-	places   []*edgePlace
-	byPort   map[int][]*edgePlace
-	served   map[binding]bool              // bindings whose host a server of its Gateways has
-	arrivals map[*virtualService][]arrival // where its requests arrive
-	problems diag.List
+	listeners []*edgeListener
+	byPort    map[int][]*edgeListener
+	served    map[binding]bool              // bindings whose host a server of its Gateways has
+	arrivals  map[*virtualService][]arrival // where its requests arrive
+	problems  diag.List
 }
 
-// edgePlace is an address shared by servers of one family.
-type edgePlace struct {
+// edgeListener is an address shared by servers of one family.
+type edgeListener struct {
 	ip     string
 	port   int
 	family string
@@ -61,7 +61,7 @@ type arrival struct {
 
 // planGateways decides which servers and hosts have a port.
 func (p *plan) planGateways(of gatewaySet) *edgePlan {
-	out := &edgePlan{byPort: map[int][]*edgePlace{}, served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
+	out := &edgePlan{byPort: map[int][]*edgeListener{}, served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
 	wanted := map[*gateway]map[string][]binding{}
 	for _, name := range of.names() {
 		gw := p.gatewayNamed.under(&p.reader, name)[0]
@@ -70,41 +70,41 @@ func (p *plan) planGateways(of gatewaySet) *edgePlan {
 			if l := p.lackOfServer(server.tls); l.why != "" {
 				p.report(l.problem(server.ref(), server.field+".tls", "the server is left out: "))
 				p.leaveOut(out, server, wanted[gw])
-			} else if place := p.placeFor(out, server); place != nil {
-				p.join(out, place, server, wanted[gw])
+			} else if listener := p.listenerFor(out, server); listener != nil {
+				p.join(out, listener, server, wanted[gw])
 			} else {
 				p.leaveOut(out, server, wanted[gw])
 			}
 		}
 	}
-	for _, place := range out.places {
-		bound := p.bindHosts(out, place, wanted)
-		p.nameRoutes(place)
-		p.checkReached(place, bound)
-		place.nameTables()
+	for _, listener := range out.listeners {
+		bound := p.bindHosts(out, listener, wanted)
+		p.nameRoutes(listener)
+		p.checkReached(listener, bound)
+		listener.nameTables()
 	}
 	out.problems = p.problems.List()
 	return out
 }
 
-// placeFor returns the place of a server, or nil if its port is taken.
-func (rp *reporter) placeFor(out *edgePlan, s *gatewayServer) *edgePlace {
-	for _, place := range out.byPort[s.port] {
+// listenerFor returns the listener of a server, or nil if its port is taken.
+func (rp *reporter) listenerFor(out *edgePlan, s *gatewayServer) *edgeListener {
+	for _, listener := range out.byPort[s.port] {
 		switch {
-		case place.ip == s.ip && place.family == s.family():
-			return place
-		case place.ip == s.ip:
-			rp.conflict(diag.GatewayClaimed, s.ref(), s.field+".port", fmt.Sprintf("the server is left out: %s serves %s at its port", place.origin[0], place.family))
+		case listener.ip == s.ip && listener.family == s.family():
+			return listener
+		case listener.ip == s.ip:
+			rp.conflict(diag.GatewayClaimed, s.ref(), s.field+".port", fmt.Sprintf("the server is left out: %s serves %s at its port", listener.origin[0], listener.family))
 			return nil
-		case unspecified(place.ip) || unspecified(s.ip):
-			rp.conflict(diag.GatewayClaimed, s.ref(), s.field+".bind", fmt.Sprintf("the server is left out: %s opens its port at %s", place.origin[0], place.ip))
+		case unspecified(listener.ip) || unspecified(s.ip):
+			rp.conflict(diag.GatewayClaimed, s.ref(), s.field+".bind", fmt.Sprintf("the server is left out: %s opens its port at %s", listener.origin[0], listener.ip))
 			return nil
 		}
 	}
-	place := &edgePlace{ip: s.ip, port: s.port, family: s.family(), alike: map[groupKey]*edgeGroup{}, owners: map[string]*edgeGroup{},
+	listener := &edgeListener{ip: s.ip, port: s.port, family: s.family(), alike: map[groupKey]*edgeGroup{}, owners: map[string]*edgeGroup{},
 		allowed: map[reservation]bool{}, reserved: map[string][]*gateway{}}
-	out.places, out.byPort[s.port] = append(out.places, place), append(out.byPort[s.port], place)
-	return place
+	out.listeners, out.byPort[s.port] = append(out.listeners, listener), append(out.byPort[s.port], listener)
+	return listener
 }
 
 func unspecified(ip string) bool {
@@ -115,37 +115,37 @@ func unspecified(ip string) bool {
 // join adds a server to the group that serves its clients in the same way. A client
 // chooses the group by server name, so each name belongs to one group, the first.
 // The servers of a Gateway are added consecutively.
-func (p *plan) join(out *edgePlan, place *edgePlace, s *gatewayServer, wanted map[string][]binding) {
-	if ref := s.ref(); len(place.origin) == 0 || place.origin[len(place.origin)-1] != ref {
-		place.origin = append(place.origin, ref)
+func (p *plan) join(out *edgePlan, listener *edgeListener, s *gatewayServer, wanted map[string][]binding) {
+	if ref := s.ref(); len(listener.origin) == 0 || listener.origin[len(listener.origin)-1] != ref {
+		listener.origin = append(listener.origin, ref)
 	}
-	group, key := place.groupFor(s)
+	group, key := listener.groupFor(s)
 	for _, host := range s.hosts {
-		if owner := place.owners[host.host]; s.tls != nil && owner != nil && owner != group {
+		if owner := listener.owners[host.host]; s.tls != nil && owner != nil && owner != group {
 			p.conflict(diag.GatewayClaimed, s.ref(), s.field+".hosts", fmt.Sprintf("clients that ask for %s come to %s, which comes first", host.host, owner.ref()))
 			why := fmt.Sprintf("clients that ask for %s at port %d come to %s, which comes first", host.host, s.port, owner.ref())
 			p.notReached(out, p.wantedAt(claimedHost{host, s.gw, s.toHTTPS}, wanted), why)
 			continue
 		}
 		if s.tls != nil {
-			place.owners[host.host] = group
+			listener.owners[host.host] = group
 		}
 		if len(group.claimed) == 0 {
-			place.add(group, key)
+			listener.add(group, key)
 		}
 		group.claimed = append(group.claimed, claimedHost{host, s.gw, s.toHTTPS})
-		place.reserve(s.gw, host)
+		listener.reserve(s.gw, host)
 	}
 }
 
 // groupFor returns the group of a server, or a new one. Requests under equal TLS
 // settings are distinguished by host alone, so that clients may reuse connections.
-func (place *edgePlace) groupFor(s *gatewayServer) (*edgeGroup, groupKey) {
+func (listener *edgeListener) groupFor(s *gatewayServer) (*edgeGroup, groupKey) {
 	key := groupKey{kind: s.kind}
 	if s.tls != nil {
 		key.tls = string(encodedTLS(s.tls))
 	}
-	if g := place.alike[key]; g != nil {
+	if g := listener.alike[key]; g != nil {
 		return g, key
 	}
 	return &edgeGroup{gatewayServer: *s}, key
@@ -153,10 +153,10 @@ func (place *edgePlace) groupFor(s *gatewayServer) (*edgeGroup, groupKey) {
 
 // add adds a group with its first host. TCP servers with TLS are never grouped:
 // their connections are distinguished by the server.
-func (place *edgePlace) add(g *edgeGroup, key groupKey) {
-	place.groups = append(place.groups, g)
+func (listener *edgeListener) add(g *edgeGroup, key groupKey) {
+	listener.groups = append(listener.groups, g)
 	if g.kind != tcpServer || g.tls == nil {
-		place.alike[key] = g
+		listener.alike[key] = g
 	}
 }
 

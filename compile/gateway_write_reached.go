@@ -42,27 +42,27 @@ func (rp *reporter) reportNotReached(b binding, why string) {
 // of another Gateway may have the host. Its routes are not merged with the others:
 // that server may ask for less of its clients, and its author decides who may have
 // routes there.
-func (p *plan) checkReached(place *edgePlace, bound []boundCandidate) {
-	passed := place.passedNames(func(*source) bool { return true })
+func (p *plan) checkReached(listener *edgeListener, bound []boundCandidate) {
+	passed := listener.passedNames(func(*source) bool { return true })
 	told := map[binding]bool{}
 	for _, c := range bound {
 		if c.group.tls == nil || told[c.binding] {
 			continue
 		}
 		key := strings.ToLower(c.host)
-		owner, by := place.ownerOf(key)
+		owner, by := listener.ownerOf(key)
 		if route, name := passedBy(passed, key); route != nil && precision(by) < precision(name) {
 			if route.host.vs == c.vs {
 				continue // Its own TLS routes pass the connections on.
 			}
 			told[c.binding] = true
-			p.reportNotReached(c.binding, fmt.Sprintf("connections for %s at port %d are passed on as %s says, by way of %s", name, place.port, route.host.vs.ref, route.host.gw.ref))
+			p.reportNotReached(c.binding, fmt.Sprintf("connections for %s at port %d are passed on as %s says, by way of %s", name, listener.port, route.host.vs.ref, route.host.gw.ref))
 			continue
 		}
 		if owner == nil || owner == c.group {
 			continue
 		}
-		why := fmt.Sprintf("clients that ask for %s at port %d come to %s, which has the host %s", c.host, place.port, owner.gatewayOf(by), by)
+		why := fmt.Sprintf("clients that ask for %s at port %d come to %s, which has the host %s", c.host, listener.port, owner.gatewayOf(by), by)
 		at := slices.IndexFunc(owner.bound, func(b *boundHost) bool { return b.vs == c.vs && strings.EqualFold(b.host, c.host) })
 		if at < 0 {
 			told[c.binding] = true
@@ -88,12 +88,12 @@ func (p *plan) checkMatchesReached(b *boundHost, lost *gateway, why string) {
 
 // ownerOf returns the group that clients reach when they send a host, or wildcard,
 // as server name, and the matching host of its server; nil if there is none.
-func (place *edgePlace) ownerOf(host string) (group *edgeGroup, by string) {
-	if group = place.owners[host]; group != nil {
+func (listener *edgeListener) ownerOf(host string) (group *edgeGroup, by string) {
+	if group = listener.owners[host]; group != nil {
 		return group, host
 	}
 	for wildcard := range wildcards(strings.TrimPrefix(host, "*")) {
-		if group = place.owners[wildcard]; group != nil {
+		if group = listener.owners[wildcard]; group != nil {
 			return group, wildcard
 		}
 	}
@@ -108,9 +108,9 @@ func (g *edgeGroup) gatewayOf(host string) diag.Ref {
 
 // passedNames returns the server names whose connections are passed through without
 // terminating TLS, by routes for the sources that fit.
-func (place *edgePlace) passedNames(fits func(*source) bool) map[string]*edgeRoute {
+func (listener *edgeListener) passedNames(fits func(*source) bool) map[string]*edgeRoute {
 	out := map[string]*edgeRoute{}
-	for _, group := range place.groups {
+	for _, group := range listener.groups {
 		for _, route := range group.tlsRoutes {
 			for _, name := range route.names {
 				if out[name] == nil && fits(route.source) {

@@ -19,43 +19,43 @@ type reservation struct {
 }
 
 // reserve records what a server of a Gateway allows.
-func (place *edgePlace) reserve(gw *gateway, host gatewayHost) {
+func (listener *edgeListener) reserve(gw *gateway, host gatewayHost) {
 	one := reservation{gw, host}
-	if place.allowed[one] {
+	if listener.allowed[one] {
 		return
 	}
-	place.allowed[one] = true
+	listener.allowed[one] = true
 	if host.namespace != "*" {
-		place.reserved[host.host] = append(place.reserved[host.host], gw)
+		listener.reserved[host.host] = append(listener.reserved[host.host], gw)
 	}
 }
 
 // allows reports whether the servers of a Gateway allow a host to a namespace.
-func (place *edgePlace) allows(gw *gateway, host, namespace string) bool {
+func (listener *edgeListener) allows(gw *gateway, host, namespace string) bool {
 	for text := range textsFor(host) {
-		if place.allowed[reservation{gw, gatewayHost{namespace, text}}] || place.allowed[reservation{gw, gatewayHost{"*", text}}] {
+		if listener.allowed[reservation{gw, gatewayHost{namespace, text}}] || listener.allowed[reservation{gw, gatewayHost{"*", text}}] {
 			return true
 		}
 	}
 	return false
 }
 
-// permitted returns the bindings that no other Gateway of the place forbids. It
+// permitted returns the bindings that no other Gateway of the listener forbids. It
 // reports the others.
-func (p *plan) permitted(place *edgePlace, all []boundCandidate) []boundCandidate {
-	if len(place.reserved) == 0 {
+func (p *plan) permitted(listener *edgeListener, all []boundCandidate) []boundCandidate {
+	if len(listener.reserved) == 0 {
 		return all
 	}
 	byHost := map[string][]boundCandidate{}
 	for _, c := range all {
 		key := strings.ToLower(c.host)
-		if owner, _ := place.ownerOf(key); c.group.kind == passthroughServer || owner == nil || owner == c.group { // Others are not reached.
+		if owner, _ := listener.ownerOf(key); c.group.kind == passthroughServer || owner == nil || owner == c.group { // Others are not reached.
 			byHost[key] = append(byHost[key], c)
 		}
 	}
 	forbidden, told := map[boundCandidate]bool{}, map[binding]bool{}
 	for _, key := range slices.Sorted(maps.Keys(byHost)) {
-		for c, why := range p.forbidden(place, key, byHost[key]) {
+		for c, why := range p.forbidden(listener, key, byHost[key]) {
 			forbidden[c] = true
 			if !told[c.binding] {
 				told[c.binding] = true
@@ -71,17 +71,17 @@ func (p *plan) permitted(place *edgePlace, all []boundCandidate) []boundCandidat
 // its Gateway. One for a wildcard holds from its first binding to the host on. A
 // Gateway that comes too late to keep a namespace from a host does not share the
 // host with it.
-func (rd *reader) forbidden(place *edgePlace, host string, of []boundCandidate) iter.Seq2[boundCandidate, string] {
+func (rd *reader) forbidden(listener *edgeListener, host string, of []boundCandidate) iter.Seq2[boundCandidate, string] {
 	return func(yield func(boundCandidate, string) bool) {
-		var keepers []*gateway
+		var reservers []*gateway
 		first := map[string]boundCandidate{} // of each namespace
 		for _, c := range rd.byAge(of) {
 			why := ""
-			if gw := rd.keeper(place, host, c, keepers); gw != nil {
-				why = fmt.Sprintf("%s keeps %s at port %d from VirtualServices of the namespace %s", gw.ref, c.host, place.port, c.vs.ref.Namespace)
-			} else if earlier := place.stranger(host, c, first); earlier != nil {
+			if gw := rd.reserverOf(listener, host, c, reservers); gw != nil {
+				why = fmt.Sprintf("%s keeps %s at port %d from VirtualServices of the namespace %s", gw.ref, c.host, listener.port, c.vs.ref.Namespace)
+			} else if earlier := listener.earlierForeign(host, c, first); earlier != nil {
 				why = fmt.Sprintf("%s does not allow it to the namespace %s, and its requests at port %d already follow %s by way of %s",
-					c.by.gw.ref, earlier.vs.ref.Namespace, place.port, earlier.vs.ref, earlier.by.gw.ref)
+					c.by.gw.ref, earlier.vs.ref.Namespace, listener.port, earlier.vs.ref, earlier.by.gw.ref)
 			}
 			if why != "" {
 				if !yield(c, why) {
@@ -92,8 +92,8 @@ func (rd *reader) forbidden(place *edgePlace, host string, of []boundCandidate) 
 			if _, known := first[c.vs.ref.Namespace]; !known {
 				first[c.vs.ref.Namespace] = c
 			}
-			if !place.allows(c.by.gw, host, "*") && !slices.Contains(keepers, c.by.gw) {
-				keepers = append(keepers, c.by.gw)
+			if !listener.allows(c.by.gw, host, "*") && !slices.Contains(reservers, c.by.gw) {
+				reservers = append(reservers, c.by.gw)
 			}
 		}
 	}
@@ -106,11 +106,11 @@ func (rd *reader) byAge(of []boundCandidate) []boundCandidate {
 	return out
 }
 
-// keeper returns a Gateway that keeps a host from a binding, or nil. It is one that
+// reserverOf returns a Gateway that keeps a host from a binding, or nil. It is one that
 // names the host, or one of those with an earlier binding.
-func (rd *reader) keeper(place *edgePlace, host string, c boundCandidate, earlier []*gateway) *gateway {
-	keeps := func(gw *gateway) bool { return gw != c.by.gw && !place.allows(gw, host, c.vs.ref.Namespace) }
-	for _, gw := range place.reserved[host] {
+func (rd *reader) reserverOf(listener *edgeListener, host string, c boundCandidate, earlier []*gateway) *gateway {
+	keeps := func(gw *gateway) bool { return gw != c.by.gw && !listener.allows(gw, host, c.vs.ref.Namespace) }
+	for _, gw := range listener.reserved[host] {
 		if keeps(gw) && rd.inAgeOrder(gw.declared, c.youngerPart(rd)) < 0 {
 			return gw
 		}
@@ -123,20 +123,20 @@ func (rd *reader) keeper(place *edgePlace, host string, c boundCandidate, earlie
 
 // keptFrom reports whether an older Gateway keeps a host of a server from the
 // namespace of the server's Gateway.
-func (rd *reader) keptFrom(place *edgePlace, claim claimedHost) bool {
-	return slices.ContainsFunc(place.reserved[claim.host], func(gw *gateway) bool {
-		return gw != claim.gw && rd.inAgeOrder(gw.declared, claim.gw.declared) < 0 && !place.allows(gw, claim.host, claim.gw.ref.Namespace)
+func (rd *reader) keptFrom(listener *edgeListener, claim claimedHost) bool {
+	return slices.ContainsFunc(listener.reserved[claim.host], func(gw *gateway) bool {
+		return gw != claim.gw && rd.inAgeOrder(gw.declared, claim.gw.declared) < 0 && !listener.allows(gw, claim.host, claim.gw.ref.Namespace)
 	})
 }
 
-// stranger returns an earlier binding of a host whose namespace the Gateway of a
+// earlierForeign returns an earlier binding of a host whose namespace the Gateway of a
 // later one does not allow, or nil.
-func (place *edgePlace) stranger(host string, c boundCandidate, first map[string]boundCandidate) *boundCandidate {
-	if place.allows(c.by.gw, host, "*") {
+func (listener *edgeListener) earlierForeign(host string, c boundCandidate, first map[string]boundCandidate) *boundCandidate {
+	if listener.allows(c.by.gw, host, "*") {
 		return nil
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(first)) {
-		if !place.allows(c.by.gw, host, namespace) {
+		if !listener.allows(c.by.gw, host, namespace) {
 			earlier := first[namespace]
 			return &earlier
 		}

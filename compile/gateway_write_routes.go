@@ -23,20 +23,20 @@ type edgeRoute struct {
 	source *source
 }
 
-// nameRoutes gives each name at a place to the first route that has it, in the
+// nameRoutes gives each name of a listener to the first route that has it, in the
 // author's order. Between VirtualServices, as between servers, the more precise
 // name wins.
-func (p *plan) nameRoutes(place *edgePlace) {
+func (p *plan) nameRoutes(listener *edgeListener) {
 	taken := map[string]diag.Ref{}
-	for name, group := range place.owners {
+	for name, group := range listener.owners {
 		taken[name] = group.ref()
 	}
-	for _, group := range place.groups {
+	for _, group := range listener.groups {
 		for _, b := range group.bound {
 			if group.kind == passthroughServer && p.connectionsWithheld(b.vs) {
 				p.closeHost(group, b, taken)
 			} else if group.kind == passthroughServer {
-				p.nameHost(place, group, b, taken)
+				p.nameHost(listener, group, b, taken)
 			}
 		}
 	}
@@ -54,11 +54,11 @@ func (rd *reader) closeHost(group *edgeGroup, b *boundHost, taken map[string]dia
 }
 
 // nameHost adds the routes for one host of a VirtualService.
-func (rp *reporter) nameHost(place *edgePlace, group *edgeGroup, b *boundHost, taken map[string]diag.Ref) {
+func (rp *reporter) nameHost(listener *edgeListener, group *edgeGroup, b *boundHost, taken map[string]diag.Ref) {
 	var own []string
 	for i, entry := range b.vs.spec.GetTls() {
 		for j, m := range entry.GetMatch() {
-			if !tlsMatches(m, gatewayPort(place.port)) || !b.serves(m.GetGateways()) {
+			if !tlsMatches(m, gatewayPort(listener.port)) || !b.serves(m.GetGateways()) {
 				continue
 			}
 			route := &edgeRoute{host: b, entry: entry, match: m, source: ownSource(m.GetSourceLabels(), m.GetSourceNamespace())}
@@ -70,7 +70,7 @@ func (rp *reporter) nameHost(place *edgePlace, group *edgeGroup, b *boundHost, t
 				case slices.ContainsFunc(own, func(wide string) bool { return covers(wide, name) }):
 				case lost && first != b.vs.ref:
 					rp.conflict(diag.GatewayClaimed, b.vs.ref, fmt.Sprintf("spec.tls[%d].match[%d].sniHosts", i, j),
-						fmt.Sprintf("clients that ask for %s at port %d come to %s, which comes first", name, place.port, first))
+						fmt.Sprintf("clients that ask for %s at port %d come to %s, which comes first", name, listener.port, first))
 				default:
 					route.names = append(route.names, name)
 					taken[name] = b.vs.ref
@@ -88,7 +88,7 @@ func (rp *reporter) nameHost(place *edgePlace, group *edgeGroup, b *boundHost, t
 
 // passedOn returns the chains of connections whose TLS ends elsewhere. A route for
 // a source takes its names only at gateways of that source.
-func (c *writer) passedOn(place *edgePlace, group *edgeGroup) []*ir.FilterChain {
+func (c *writer) passedOn(listener *edgeListener, group *edgeGroup) []*ir.FilterChain {
 	var out []*ir.FilterChain
 	taken := map[*virtualService][]string{}
 	for _, r := range group.tlsRoutes {
@@ -101,7 +101,7 @@ func (c *writer) passedOn(place *edgePlace, group *edgeGroup) []*ir.FilterChain 
 		if r.source != nil && len(r.match.GetDestinationSubnets()) == 0 {
 			taken[r.host.vs] = append(taken[r.host.vs], names...)
 		}
-		port := tcpGatewayPort(place.port)
+		port := tcpGatewayPort(listener.port)
 		planned := c.domain.closedConnection(r.host.vs, nil, port)
 		if r.match != nil {
 			planned = c.domain.tlsRoute(r.host.vs, r.entry, r.match, nil, port)
@@ -120,9 +120,9 @@ func (c *writer) passedOn(place *edgePlace, group *edgeGroup) []*ir.FilterChain 
 
 // connections returns the TCP routes of the VirtualServices of a group. Routes
 // after one for all connections are never used.
-func (c *writer) connections(place *edgePlace, group *edgeGroup) *ir.TCPListener {
+func (c *writer) connections(listener *edgeListener, group *edgeGroup) *ir.TCPListener {
 	out := &ir.TCPListener{Mongo: group.mongo, AccessLog: c.plan.settings.AccessLogFile}
-	port := tcpGatewayPort(place.port)
+	port := tcpGatewayPort(listener.port)
 	seen := map[*virtualService]bool{}
 	for _, b := range group.bound {
 		if seen[b.vs] {

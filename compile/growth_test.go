@@ -210,7 +210,7 @@ func compiling(t testing.TB, objects []*schema.Object) time.Duration {
 	start := time.Now()
 	s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objects)
 	for _, role := range []string{"sidecar", "ingress", "router"} {
-		compile.Proxy(s, s.View(proxy(t, role+"~10.9.0.1~a.default~default.svc.cluster.local")))
+		compile.Proxy(s, s.TraitsOf(proxy(t, role+"~10.9.0.1~a.default~default.svc.cluster.local")))
 	}
 	return time.Since(start)
 }

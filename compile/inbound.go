@@ -10,7 +10,7 @@ import (
 )
 
 // inboundListeners writes the listeners for calls to the workload beside the proxy,
-// one for each endpoint port. Instances with the same key in mesh.View must get
+// one for each endpoint port. Instances with the same key in mesh.Traits must get
 // identical listeners, so the address is left open and the origin is the service.
 func (c *writer) inboundListeners() {
 	if sc := c.scope.sidecar; sc != nil && sc.opens {

@@ -133,27 +133,27 @@ func TestIncrementalIsAsFromScratch(t *testing.T) {
 				if rapid.IntRange(0, 3).Draw(rt, "asks") == 0 {
 					continue
 				}
-				view := s.View(proxy(t, node))
-				got, own := compiler.Proxy(view)
+				traits := s.TraitsOf(proxy(t, node))
+				got, own := compiler.Proxy(traits)
 				problems := slices.Concat(compiler.Problems(), own)
-				want, wantProblems := compile.Proxy(scratch, scratch.View(proxy(t, node)))
+				want, wantProblems := compile.Proxy(scratch, scratch.TraitsOf(proxy(t, node)))
 				if diff := difference(want, got); diff != "" {
 					rt.Fatalf("%s, from scratch (-) and from what there was (+):\n%s", node, diff)
 				}
 				if diff := cmp.Diff(byObject(wantProblems), byObject(problems)); diff != "" {
 					rt.Fatalf("%s, problems from scratch (-) and from what there was (+):\n%s", node, diff)
 				}
-				before := last[view.Key()]
+				before := last[traits.Key()]
 				if before != nil && before != got && reflect.DeepEqual(before, got) {
 					rt.Fatalf("%s: an equal configuration is another value", node)
 				}
-				if before != nil && !slices.Contains(concerned, view.Key()) && (before != got || !slices.Equal(own, lastProblems[view.Key()])) {
+				if before != nil && !slices.Contains(concerned, traits.Key()) && (before != got || !slices.Equal(own, lastProblems[traits.Key()])) {
 					rt.Fatalf("%s: the change did not concern its view, and it is another one", node)
 				}
-				last[view.Key()], lastProblems[view.Key()] = got, own
+				last[traits.Key()], lastProblems[traits.Key()] = got, own
 				if rapid.IntRange(0, 9).Draw(rt, "goes") == 0 {
-					compiler.Release(view.Key(), unwanted)
-					delete(last, view.Key())
+					compiler.Release(traits.Key(), unwanted)
+					delete(last, traits.Key())
 				}
 			}
 		}
@@ -204,7 +204,7 @@ func TestUnchangedPartsAreTheSame(t *testing.T) {
 	config := func(revision int64, objs []*schema.Object) *ir.Config {
 		s := mesh.NewSnapshot(revision, settings, objs)
 		compiler.Advance(s)
-		config, _ := compiler.Proxy(s.View(proxy(t, largeMeshCaller)))
+		config, _ := compiler.Proxy(s.TraitsOf(proxy(t, largeMeshCaller)))
 		return config
 	}
 	before := config(1, objs)
@@ -255,8 +255,8 @@ func TestViewsShare(t *testing.T) {
 		objs[1] = object(t, "RouteRule", objs[1].Meta.Name, spec{"destination": spec{"name": objs[1].Meta.Name}, "rewrite": spec{"uri": fmt.Sprint("/", revision)}})
 		s := mesh.NewSnapshot(revision, mesh.DefaultSettings(), objs)
 		compiler.Advance(s)
-		one, _ := compiler.Proxy(s.View(proxy(t, "sidecar~10.99.0.1~a~one.svc.cluster.local")))
-		two, _ := compiler.Proxy(s.View(proxy(t, "sidecar~10.99.0.2~b~two.svc.cluster.local")))
+		one, _ := compiler.Proxy(s.TraitsOf(proxy(t, "sidecar~10.99.0.1~a~one.svc.cluster.local")))
+		two, _ := compiler.Proxy(s.TraitsOf(proxy(t, "sidecar~10.99.0.2~b~two.svc.cluster.local")))
 		if one == two {
 			t.Fatal("two namespaces have one view")
 		}
@@ -278,7 +278,7 @@ func TestEndpointsConcernNobody(t *testing.T) {
 	config := func(revision int64, objs []*schema.Object) *ir.Config {
 		s := mesh.NewSnapshot(revision, settings, objs)
 		compiler.Advance(s)
-		config, _ := compiler.Proxy(s.View(proxy(t, largeMeshCaller)))
+		config, _ := compiler.Proxy(s.TraitsOf(proxy(t, largeMeshCaller)))
 		return config
 	}
 	before := config(1, objs)
@@ -311,13 +311,13 @@ func TestReleased(t *testing.T) {
 	compiler.Advance(s)
 	size := compiler.Size()
 	for i := range 20 {
-		view := s.View(proxy(t, fmt.Sprintf("sidecar~10.99.0.1~caller~made-up-%d.example", i)))
-		view.Domain = fmt.Sprintf("made-up-%d.example", i)
-		compiler.Proxy(view)
+		traits := s.TraitsOf(proxy(t, fmt.Sprintf("sidecar~10.99.0.1~caller~made-up-%d.example", i)))
+		traits.Domain = fmt.Sprintf("made-up-%d.example", i)
+		compiler.Proxy(traits)
 		if compiler.Size() == size {
 			t.Fatal("a view takes no room")
 		}
-		compiler.Release(view.Key(), unwanted)
+		compiler.Release(traits.Key(), unwanted)
 		if compiler.Size() != size {
 			t.Fatalf("%d values before the view and %d after it", size, compiler.Size())
 		}

@@ -81,6 +81,6 @@ func (w world) needs(kind *schema.Kind) bool {
 
 func (w world) compile(objs []*schema.Object) (*ir.Config, diag.List) {
 	snapshot := mesh.NewSnapshot(1, w.settings, objs)
-	config, problems := compile.Proxy(snapshot, snapshot.View(w.proxy))
+	config, problems := compile.Proxy(snapshot, snapshot.TraitsOf(w.proxy))
 	return config, append(problems, snapshot.Problems...)
 }

@@ -91,7 +91,7 @@ func (c *writer) inOrder(clusters []*ir.Cluster) []*ir.Cluster {
 		if labels == nil {
 			labels = c.caller.allLabels()
 		}
-		order := cluster.Localities.For(c.caller.place, labels)
+		order := cluster.Localities.For(c.caller.locality, labels)
 		if order == nil {
 			continue
 		}

@@ -77,7 +77,7 @@ func TestWorkIsLinearInNamespaces(t *testing.T) {
 		objs := manyNamespaces(t, n)
 		return testing.AllocsPerRun(1, func() {
 			s := mesh.NewSnapshot(1, byCallerSettings(), objs)
-			compile.Proxy(s, s.View(node))
+			compile.Proxy(s, s.TraitsOf(node))
 		})
 	}
 	if small, large := allocations(50), allocations(400); large > 10*small {

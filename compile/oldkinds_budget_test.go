@@ -17,7 +17,7 @@ func within(t *testing.T, node string, objects ...*schema.Object) (*ir.Config, [
 	settings := mesh.DefaultSettings()
 	settings.Budget = mesh.Budget{Object: 100, Mesh: 1000}
 	s := mesh.NewSnapshot(1, settings, objects)
-	config, problems := compile.Proxy(s, s.View(proxy(t, node)))
+	config, problems := compile.Proxy(s, s.TraitsOf(proxy(t, node)))
 	if err := ir.Validate(config); err != nil {
 		t.Fatal(err)
 	}

@@ -40,8 +40,8 @@ func teams(t testing.TB, services, namespaces int, exportTo string) []*schema.Ob
 }
 
 // teamView returns the view of a proxy without a workload in a namespace of teams.
-func teamView(t testing.TB, snap *mesh.Snapshot, n int) mesh.View {
-	return snap.View(proxy(t, fmt.Sprintf("sidecar~10.99.0.1~caller~team-%03d.svc.cluster.local", n)))
+func teamView(t testing.TB, snap *mesh.Snapshot, n int) mesh.Traits {
+	return snap.TraitsOf(proxy(t, fmt.Sprintf("sidecar~10.99.0.1~caller~team-%03d.svc.cluster.local", n)))
 }
 
 // TestNamespacesShareWhatIsNotTheirOwn counts results: a further namespace costs what

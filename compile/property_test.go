@@ -30,7 +30,7 @@ func compiledAs(tb testing.TB, pilot mesh.V1Compatibility, node string, objs []*
 	settings.UnixSocketFolders = []string{"/run/app"}
 	settings.V1Compatibility = pilot
 	s := mesh.NewSnapshot(1, settings, objs)
-	return compile.Proxy(s, s.View(proxy(tb, node)))
+	return compile.Proxy(s, s.TraitsOf(proxy(tb, node)))
 }
 
 // faultless is a configuration that keeps its promises, from objects that

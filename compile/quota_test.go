@@ -17,7 +17,7 @@ func TestRoomBesideThePresentMesh(t *testing.T) {
 	at := func(services int) *mesh.Snapshot { return mesh.NewSnapshot(1, settings, manyServices(t, services)) }
 	small, large := at(5), at(19) // of 9 parts each, and one more
 	proxyOf := func(c *compile.Compiler, s *mesh.Snapshot) error {
-		_, _, err := c.ProxyWithin(t.Context(), s.View(proxy(t, sidecarNode)))
+		_, _, err := c.ProxyWithin(t.Context(), s.TraitsOf(proxy(t, sidecarNode)))
 		return err
 	}
 	quota := compile.NewQuota(0)
@@ -58,7 +58,7 @@ func TestRoomBesideThePresentMesh(t *testing.T) {
 			t.Errorf("after %s: %v", after, err)
 		}
 	}
-	all[0].Release(large.View(proxy(t, sidecarNode)).Key(), func() bool { return false })
+	all[0].Release(large.TraitsOf(proxy(t, sidecarNode)).Key(), func() bool { return false })
 	fits("Release")
 	if err := proxyOf(all[0], large); err != nil {
 		t.Errorf("a view that was released: %v", err)

@@ -39,7 +39,7 @@ type filed struct {
 	authority *selfsigned.Authority
 	compiler  *compile.Compiler
 	snapshot  *mesh.Snapshot
-	view      mesh.View
+	view      mesh.Traits
 }
 
 func openFiled(t *testing.T) *filed {
@@ -49,7 +49,7 @@ func openFiled(t *testing.T) *filed {
 		t: t, authority: selfsigned.NewAuthority(t, t.TempDir()), compiler: compile.NewCompiler(),
 		snapshot: mesh.NewSnapshot(1, settings, objects(t, filedEdge)),
 	}
-	m.view = m.snapshot.View(proxy(t, "router~10.9.9.9~edge.default~default.svc.cluster.local"))
+	m.view = m.snapshot.TraitsOf(proxy(t, "router~10.9.9.9~edge.default~default.svc.cluster.local"))
 	return m
 }
 

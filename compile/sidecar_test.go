@@ -39,7 +39,7 @@ func TestOutsideOfASidecar(t *testing.T) {
 		s := mesh.NewSnapshot(revision, settings, objs)
 		compiler.Advance(s)
 		for i, node := range []string{"sidecar~10.1.0.1~a~team-a.svc.cluster.local", "sidecar~10.1.0.2~b~team-a.svc.cluster.local"} {
-			configs[i], _ = compiler.Proxy(s.View(proxy(t, node)))
+			configs[i], _ = compiler.Proxy(s.TraitsOf(proxy(t, node)))
 		}
 		return configs
 	}
@@ -174,7 +174,7 @@ spec:
 		settings := mesh.DefaultSettings()
 		settings.UnixSocketFolders, settings.PrivateFolders = test.folders, test.private
 		snapshot := mesh.NewSnapshot(1, settings, objs)
-		config, problems := compile.Proxy(snapshot, snapshot.View(proxy(t, "sidecar~10.1.0.7~own.default~default.svc.cluster.local")))
+		config, problems := compile.Proxy(snapshot, snapshot.TraitsOf(proxy(t, "sidecar~10.1.0.7~own.default~default.svc.cluster.local")))
 		if len(problems) != test.problems || test.problems > 0 && (problems[0].Field != "spec.ingress[0].defaultEndpoint" || problems[0].Reason != diag.NotHonoured) {
 			t.Errorf("with %q: %v", test.folders, problems)
 		}

@@ -46,7 +46,7 @@ func translate(t *testing.T, archive *golden.Archive, registry string) {
 	objs := objects(t, registry+"\n---\n"+string(archive.Input("objects.yaml")))
 	node := proxy(t, strings.TrimSpace(string(archive.Input("proxy"))))
 	snapshot := mesh.NewSnapshot(1, settings, objs)
-	config, found := compile.Proxy(snapshot, snapshot.View(node))
+	config, found := compile.Proxy(snapshot, snapshot.TraitsOf(node))
 	if err := ir.Validate(config); err != nil {
 		t.Errorf("the compiled configuration contradicts itself: %v", err)
 	}

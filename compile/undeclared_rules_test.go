@@ -55,7 +55,7 @@ func TestRulesHoldWhereTheirHostIsNotDeclared(t *testing.T) {
 				settings := mesh.DefaultSettings()
 				settings.OutboundTrafficPolicy, settings.ProxyHTTPPort = mode, 15002
 				s := mesh.NewSnapshot(1, settings, objs)
-				config, _ := compile.Proxy(s, s.View(proxy(t, "sidecar~10.9.0.1~a.default~default.svc.cluster.local")))
+				config, _ := compile.Proxy(s, s.TraitsOf(proxy(t, "sidecar~10.9.0.1~a.default~default.svc.cluster.local")))
 				for _, table := range []string{"80", "9080", compile.ProxyTable} {
 					requireDenied(t, config, table, of.host)
 				}
@@ -110,7 +110,7 @@ func TestRulesOfSettledHosts(t *testing.T) {
 	})
 	c := compile.NewCompiler()
 	c.Advance(s)
-	config, _ := c.Proxy(s.View(proxy(t, "sidecar~10.9.0.1~a.default~default.svc.cluster.local")))
+	config, _ := c.Proxy(s.TraitsOf(proxy(t, "sidecar~10.9.0.1~a.default~default.svc.cluster.local")))
 	for _, table := range config.RouteTables {
 		want := "allow_any"
 		if table.Name == "80" || table.Name == "9080" {

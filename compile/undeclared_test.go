@@ -38,7 +38,7 @@ func TestWithheldRulesOfNobodysHosts(t *testing.T) {
 			s := mesh.NewSnapshot(1, settings, append(objs, webService(t)))
 			c := compile.NewCompiler()
 			c.Advance(s)
-			here, _ := c.Proxy(s.View(proxy(t, "sidecar~10.9.0.1~a.default~default.svc.cluster.local")))
+			here, _ := c.Proxy(s.TraitsOf(proxy(t, "sidecar~10.9.0.1~a.default~default.svc.cluster.local")))
 			for _, table := range here.RouteTables {
 				if table.Name == compile.ProxyTable {
 					continue
@@ -51,7 +51,7 @@ func TestWithheldRulesOfNobodysHosts(t *testing.T) {
 			if here.RouteTables[0].Name != "80" {
 				t.Errorf("the first table is %s, want 80", here.RouteTables[0].Name)
 			}
-			elsewhere, _ := c.Proxy(s.View(proxy(t, "sidecar~10.9.0.1~a.other~other.svc.cluster.local")))
+			elsewhere, _ := c.Proxy(s.TraitsOf(proxy(t, "sidecar~10.9.0.1~a.other~other.svc.cluster.local")))
 			for _, table := range elsewhere.RouteTables {
 				if last := virtualHost(table, "no.example"); table.Name != compile.ProxyTable && (last == nil || last.Name != "allow_any") {
 					t.Errorf("%s of another namespace: unknown hosts have %v", table.Name, last)
@@ -122,8 +122,8 @@ func TestPortsOfNobodysHosts(t *testing.T) {
 	s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objects)
 	c := compile.NewCompiler()
 	c.Advance(s)
-	here, _ := c.Proxy(s.View(proxy(t, "sidecar~10.9.0.1~a.default~default.svc.cluster.local")))
-	elsewhere, _ := c.Proxy(s.View(proxy(t, "sidecar~10.9.0.1~a.other~other.svc.cluster.local")))
+	here, _ := c.Proxy(s.TraitsOf(proxy(t, "sidecar~10.9.0.1~a.default~default.svc.cluster.local")))
+	elsewhere, _ := c.Proxy(s.TraitsOf(proxy(t, "sidecar~10.9.0.1~a.other~other.svc.cluster.local")))
 	routed, refused := 0, 0
 	for _, table := range here.RouteTables {
 		switch to := virtualHost(table, "nobody.example"); to.Name {

@@ -25,12 +25,12 @@ func (c *checker) lostInV1(objects map[diag.Ref]bool) diag.List {
 	c.chooseV1()
 	found, views := map[diag.Problem]bool{}, map[string]bool{}
 	for _, one := range c.lost {
-		v := one.client.ViewIn(c.at)
-		config, _, err := c.compiler.ProxyWithin(context.Background(), v)
+		traits := one.client.TraitsIn(c.at)
+		config, _, err := c.compiler.ProxyWithin(context.Background(), traits)
 		if err != nil {
 			continue // There is no room to find it out, or to keep what was found.
 		}
-		views[v.Key()] = true
+		views[traits.Key()] = true
 		one.Advance(config, one.client.Proxy.IP)
 		for _, p := range one.List(func(of diag.Ref) bool { return objects[of] }) {
 			found[p] = true

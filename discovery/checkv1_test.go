@@ -79,7 +79,7 @@ func TestCheckLooksAtKindsOfProxies(t *testing.T) {
 		s := followWith(t, newObjects(all...), discovery.Options{CheckPatience: time.Hour, ProxyIdle: time.Minute}, f)
 		w := discovery.Written{Changes: after(hashed(t, "hashed", "h1.example", false))}
 		looks := func() (domains []string) {
-			f.proxy = func(v mesh.View) { domains = append(domains, v.Domain) }
+			f.proxy = func(traits mesh.Traits) { domains = append(domains, traits.Domain) }
 			defer func() { f.proxy = nil }()
 			codesOf(t, s, w)
 			slices.Sort(domains)
@@ -172,7 +172,7 @@ func lostOf(t *testing.T, all map[schema.Key]*schema.Object, nodes []string, of 
 		if err != nil {
 			t.Fatal(err)
 		}
-		config, _ := compile.Proxy(snapshot, snapshot.View(proxy))
+		config, _ := compile.Proxy(snapshot, snapshot.TraitsOf(proxy))
 		var losses v1.Losses
 		losses.Advance(config, proxy.IP)
 		for _, p := range losses.List(func(ref diag.Ref) bool { return ref == of }) {

@@ -14,8 +14,8 @@ import (
 )
 
 // firstView returns the first view of an entry.
-func (p *Publisher) firstView(g *compiled.Generation, entry *fleet.ViewEntry, mv mesh.View) (*compiled.View, error) {
-	v, made, err := p.fleet.First(g, entry, func() (*ir.Config, diag.List, error) { return p.compileView(context.Background(), mv) })
+func (p *Publisher) firstView(g *compiled.Generation, entry *fleet.ViewEntry, traits mesh.Traits) (*compiled.View, error) {
+	v, made, err := p.fleet.First(g, entry, func() (*ir.Config, diag.List, error) { return p.compileView(context.Background(), traits) })
 	if made {
 		p.found(v)
 	}
@@ -27,7 +27,7 @@ func (p *Publisher) firstView(g *compiled.Generation, entry *fleet.ViewEntry, mv
 func (p *Publisher) renewView(ctx context.Context, g *compiled.Generation, entry *fleet.ViewEntry, representative *fleet.Client, ro *feedback.Rollout) (changed bool, err error) {
 	return p.fleet.Renew(g, entry, fleet.Renewal{
 		Representative: representative,
-		Compile:        func() (*ir.Config, diag.List, error) { return p.compileView(ctx, representative.ViewIn(g.Mesh)) },
+		Compile:        func() (*ir.Config, diag.List, error) { return p.compileView(ctx, representative.TraitsIn(g.Mesh)) },
 		Good:           func(before, next *compiled.View) error { return wouldEmpty(g.Mesh, representative.Proxy, before, next) },
 		Replacing:      func() { p.concerns(ro, entry, true) },
 	})
@@ -35,15 +35,15 @@ func (p *Publisher) renewView(ctx context.Context, g *compiled.Generation, entry
 
 // compileView compiles a view, and closes what must not be served as it is. The error is
 // ErrOverBudget, that of ctx, or a bug.
-func (p *Publisher) compileView(ctx context.Context, mv mesh.View) (config *ir.Config, problems diag.List, err error) {
+func (p *Publisher) compileView(ctx context.Context, traits mesh.Traits) (config *ir.Config, problems diag.List, err error) {
 	start := time.Now()
 	err = p.recoverPanic("compile", func() error {
-		config, problems, err = p.compiler.ProxyWithin(ctx, mv)
+		config, problems, err = p.compiler.ProxyWithin(ctx, traits)
 		return err
 	})
 	p.metrics.compile.Observe(time.Since(start).Seconds())
 	if err != nil {
-		err = fmt.Errorf("compile for role %s in %s: %w", mv.Role, mv.Domain, err)
+		err = fmt.Errorf("compile for role %s in %s: %w", traits.Role, traits.Domain, err)
 	}
 	return config, problems, err
 }

@@ -1,11 +1,11 @@
 // Package discovery keeps the answers for proxies ready. A Publisher follows the config
-// objects and brings every view (see mesh.View) of a known proxy from one snapshot to
+// objects and brings every view (see compiled.View) of a known proxy from one snapshot to
 // the next. Requests only look up. Package server calls it; it knows nothing of HTTP.
 //
 //	changes ─▶ hold-off ─▶ mesh.Snapshot ─▶ compile ─▶ ir ─▶ encoded parts ─▶ view ─▶ entry
 //	           run.go      build.go         compileview.go   xds              compiled  fleet
 //
-// All proxies with equal views find their view in one entry. A new view replaces the old
+// All proxies with equal traits find their view in one entry. A new view replaces the old
 // one as a whole, so a proxy never sees a mixture of two. It replaces the old one only if
 // it differs: other views and their proxies stay unchanged. A failure of the server never
 // removes configuration from a proxy. If a view cannot be compiled, or would become empty

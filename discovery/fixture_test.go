@@ -172,7 +172,7 @@ func follow(t testing.TB, src discovery.Source, opts discovery.Options) *discove
 // panic.
 type faults struct {
 	advance func(*mesh.Snapshot)
-	proxy   func(mesh.View)
+	proxy   func(mesh.Traits)
 	release func(key string)
 }
 
@@ -188,11 +188,11 @@ func (f faulty) Advance(next *mesh.Snapshot) {
 	f.Compiler.Advance(next)
 }
 
-func (f faulty) ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error) {
+func (f faulty) ProxyWithin(ctx context.Context, traits mesh.Traits) (*ir.Config, diag.List, error) {
 	if f.proxy != nil {
-		f.proxy(v)
+		f.proxy(traits)
 	}
-	return f.Compiler.ProxyWithin(ctx, v)
+	return f.Compiler.ProxyWithin(ctx, traits)
 }
 
 func (f faulty) Release(key string, wanted func() bool) {

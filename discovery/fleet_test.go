@@ -200,8 +200,8 @@ func TestAMistakeKeepsTheLastGood(t *testing.T) {
 		}
 		a, b := clusters(nodeA), clusters(nodeB)
 		own := clusters(nodeWeb)
-		broken.proxy = func(v mesh.View) {
-			if len(v.Instances) > 0 {
+		broken.proxy = func(traits mesh.Traits) {
+			if len(traits.Instances) > 0 {
 				panic("a mistake")
 			}
 		}
@@ -241,8 +241,8 @@ func TestNewcomersDoNotWait(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		finish := make(chan struct{})
-		slow.proxy = func(v mesh.View) {
-			if len(v.Instances) == 0 {
+		slow.proxy = func(traits mesh.Traits) {
+			if len(traits.Instances) == 0 {
 				<-finish
 			}
 		}

@@ -56,15 +56,15 @@ func (p *Publisher) Inspect(node Node) (*Inspection, error) {
 func (p *Publisher) inspectUnknown(node Node, proxy mesh.Proxy) (*Inspection, error) {
 	defer p.asking()()
 	g := p.encoder.Current.Load()
-	mv := g.Mesh.View(proxy)
-	key := mv.Key()
+	traits := g.Mesh.TraitsOf(proxy)
+	key := traits.Key()
 	out := &Inspection{Node: node.ID, Revision: g.Mesh.Revision, generation: g, proxy: proxy, view: p.fleet.ViewOf(key), Over: feedback.OverREST}
 	if out.view != nil {
 		return out, nil
 	}
 	err := p.recoverPanic("compile", func() error {
 		defer p.compiler.Release(key, func() bool { return p.fleet.Has(key) })
-		config, _, err := p.compiler.ProxyWithin(context.Background(), mv)
+		config, _, err := p.compiler.ProxyWithin(context.Background(), traits)
 		if err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func TestQuestionsDoNotHoldUpPublication(t *testing.T) {
 	advanced := make(chan struct{})
 	src := newObjects(service(t, "a.default.svc.cluster.local", "10.1.0.1"))
 	hooks := &faults{
-		proxy: func(mesh.View) {
+		proxy: func(mesh.Traits) {
 			if asked.Load() && compiled.Add(1) == 1 {
 				close(atWork)
 				<-goOn

@@ -56,17 +56,17 @@ func (p *Publisher) join(node mesh.Node) (*fleet.ClientState, error) {
 	p.encoder.Advancing.RLock()
 	defer p.encoder.Advancing.RUnlock()
 	g := p.encoder.Current.Load()
-	mv := g.Mesh.View(proxy)
+	traits := g.Mesh.TraitsOf(proxy)
 	for {
-		c := p.fleet.Admit(node, proxy, mv)
+		c := p.fleet.Admit(node, proxy, traits)
 		p.letGo()
 		state := c.State()
 		if state.View == nil {
-			state.View, err = p.firstView(g, state.ViewEntry, mv)
+			state.View, err = p.firstView(g, state.ViewEntry, traits)
 		}
 		if errors.Is(err, ErrOverBudget) && p.makeRoom() {
 			state.ViewEntry.Retry()
-			state.View, err = p.firstView(g, state.ViewEntry, mv)
+			state.View, err = p.firstView(g, state.ViewEntry, traits)
 		}
 		switch {
 		case errors.Is(err, fleet.ErrClosed):

@@ -44,7 +44,7 @@ func lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot, proxies []*fle
 	found := map[diag.Problem]bool{}
 	var losses v1.Losses
 	for _, one := range proxies {
-		config, _, err := c.ProxyWithin(ctx, one.ViewIn(at))
+		config, _, err := c.ProxyWithin(ctx, one.TraitsIn(at))
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func (p *Publisher) proxiesToCome(of ...*mesh.Snapshot) (proxies []*fleet.Client
 	add := func(c *fleet.Client) {
 		views := ""
 		for _, at := range of {
-			views += c.ViewIn(at).Key() + "\n"
+			views += c.TraitsIn(at).Key() + "\n"
 		}
 		if !known[views] {
 			known[views] = true

@@ -68,7 +68,7 @@ func TestLostInV1OfThoseThatAreThere(t *testing.T) {
 		f := &faults{}
 		s := followWith(t, newObjects(service(t, "one.example", "10.1.0.1")), discovery.Options{}, f)
 		polls(t, s, far)
-		f.proxy = func(v mesh.View) { asked = append(asked, v.Domain) }
+		f.proxy = func(traits mesh.Traits) { asked = append(asked, traits.Domain) }
 		if _, _, err := s.LostInV1(t.Context()); err != nil || !slices.Equal(asked, []string{"default.svc.cluster.local", "svc.cluster.local"}) {
 			t.Errorf("looked at %q, %v", asked, err)
 		}
@@ -120,8 +120,8 @@ func TestLostInV1IsBounded(t *testing.T) {
 		s := followWith(t, newObjects(inNamespaces(t, 230)...), discovery.Options{}, f)
 		polls(t, s, "sidecar~10.9.0.1~far.books~books.svc.cluster.local")
 		views := 0
-		f.proxy = func(v mesh.View) {
-			if v.Domain == "svc.cluster.local" {
+		f.proxy = func(traits mesh.Traits) {
+			if traits.Domain == "svc.cluster.local" {
 				t.Error("a proxy is looked at that no object is for")
 			}
 			if views++; views > 1 {

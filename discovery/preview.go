@@ -141,7 +141,7 @@ type changeKey struct {
 
 // crowd has the proxies with the same views before and after.
 type crowd struct {
-	before, after mesh.View
+	before, after mesh.Traits
 	was, is       *ir.Config
 	clients       []*fleet.Client
 }
@@ -201,7 +201,7 @@ func (p *preview) crowds() []*crowd {
 		if p.namespaces != nil && !slices.Contains(p.namespaces, p.before.Settings.NamespaceOf(c.Proxy)) {
 			continue
 		}
-		before, after := c.ViewIn(p.before), c.ViewIn(p.after)
+		before, after := c.TraitsIn(p.before), c.TraitsIn(p.after)
 		keys := [2]string{before.Key(), after.Key()}
 		if byViews[keys] == nil {
 			byViews[keys] = &crowd{before: before, after: after}

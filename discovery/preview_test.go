@@ -105,7 +105,7 @@ func TestOnePreviewAtATime(t *testing.T) {
 		s := followWith(t, newObjects(service(t, "a.default.svc.cluster.local", "10.1.0.1")), discovery.Options{}, f)
 		polls(t, s, looked)
 		var once bool
-		f.proxy = func(mesh.View) {
+		f.proxy = func(mesh.Traits) {
 			if !once {
 				once = true
 				close(blocked)

@@ -19,7 +19,7 @@ import (
 // compiler is the part of compile.Compiler that discovery uses.
 type compiler interface {
 	Advance(next *mesh.Snapshot)
-	ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error)
+	ProxyWithin(ctx context.Context, traits mesh.Traits) (*ir.Config, diag.List, error)
 	Release(key string, wanted func() bool)
 	Close()
 	Concerned() []string

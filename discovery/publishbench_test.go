@@ -159,11 +159,11 @@ type asked struct {
 	views []string
 }
 
-func (c *asked) ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error) {
+func (c *asked) ProxyWithin(ctx context.Context, traits mesh.Traits) (*ir.Config, diag.List, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.views = append(c.views, v.Domain)
-	return c.Compiler.ProxyWithin(ctx, v)
+	c.views = append(c.views, traits.Domain)
+	return c.Compiler.ProxyWithin(ctx, traits)
 }
 
 // TestPublicationIsScoped: views that a change does not concern, and their
@@ -275,12 +275,12 @@ func newFixedViews(c discovery.Compiler) discovery.Compiler {
 	return &fixedViews{Compiler: c, configs: map[string]*ir.Config{}}
 }
 
-func (c *fixedViews) ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error) {
+func (c *fixedViews) ProxyWithin(ctx context.Context, traits mesh.Traits) (*ir.Config, diag.List, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := v.Key()
+	key := traits.Key()
 	if c.configs[key] == nil {
-		config, _, err := c.Compiler.ProxyWithin(ctx, v)
+		config, _, err := c.Compiler.ProxyWithin(ctx, traits)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -38,7 +38,7 @@ func (p *Publisher) Zone(node string) (string, error) {
 	if err != nil {
 		return "", cmp.Or(p.opts.Source.Err(), err)
 	}
-	own := g.Mesh.View(proxy).Instances
+	own := g.Mesh.TraitsOf(proxy).Instances
 	if len(own) == 0 {
 		return "", errors.New("couldn't find the given cluster node")
 	}

@@ -70,20 +70,20 @@ func (p *Publisher) Remember(all []feedback.Presence) {
 	}
 }
 
-// placeReturning compiles for the proxies that are awaited, as each will need its view. Until
+// admitReturning compiles for the proxies that are awaited, as each will need its view. Until
 // then nobody knows which objects concern them.
-func (p *Publisher) placeReturning(ctx context.Context) {
+func (p *Publisher) admitReturning(ctx context.Context) {
 	for _, node := range p.fleet.Returning() {
 		if ctx.Err() != nil {
 			return
 		}
-		if err := p.placeAbsent(node); err != nil {
+		if err := p.admitAbsent(node); err != nil {
 			p.opts.Log.DebugContext(ctx, "no view for a proxy that is awaited", "node", node.ID, "error", err)
 		}
 	}
 }
 
-func (p *Publisher) placeAbsent(node mesh.Node) error {
+func (p *Publisher) admitAbsent(node mesh.Node) error {
 	proxy, err := parseNode(node)
 	if err != nil {
 		return err
@@ -91,13 +91,13 @@ func (p *Publisher) placeAbsent(node mesh.Node) error {
 	p.encoder.Advancing.RLock()
 	defer p.encoder.Advancing.RUnlock()
 	g := p.encoder.Current.Load()
-	mv := g.Mesh.View(proxy)
-	c := p.fleet.AdmitAbsent(node, proxy, mv)
+	traits := g.Mesh.TraitsOf(proxy)
+	c := p.fleet.AdmitAbsent(node, proxy, traits)
 	p.letGo()
 	if c == nil {
 		return nil
 	}
-	_, err = p.firstView(g, c.Entry(), mv)
+	_, err = p.firstView(g, c.Entry(), traits)
 	return err
 }
 

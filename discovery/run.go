@@ -33,7 +33,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		}
 		if !placed && p.Ready() {
 			placed = true
-			beside.Go(func() { p.placeReturning(ctx) })
+			beside.Go(func() { p.admitReturning(ctx) })
 		}
 		for waiting := true; waiting; {
 			select {

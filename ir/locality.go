@@ -11,8 +11,8 @@ import (
 
 // A locality is region/zone/sub-zone. The last parts may be missing.
 
-// Localities say which endpoints of a cluster callers prefer, for callers at any
-// place. If Distribute is set, the other fields have no effect.
+// Localities say which endpoints of a cluster callers prefer, for callers in any
+// locality. If Distribute is set, the other fields have no effect.
 type Localities struct {
 	// Distribute applies the first entry whose From contains the caller. Callers in
 	// no entry have no preference.
@@ -42,14 +42,14 @@ type Distribution struct {
 // fails.
 type Takeover struct{ From, To string }
 
-// Order is the ranking of endpoints that Localities give for callers at one place.
+// Order is the ranking of endpoints that Localities give for callers in one locality.
 // If Shares is set, the other fields are not.
 type Order struct {
 	// Shares divide the requests among localities, as in a Distribution.
 	Shares []Share `json:"shares,omitempty"`
 	// Labels prefer endpoints that have more of the first labels.
 	Labels []LabelValue `json:"labels,omitempty"`
-	// Near is the place of the callers, if it matters: closer endpoints come first.
+	// Near is the locality of the callers, if it matters: closer endpoints come first.
 	Near string `json:"near,omitempty"`
 	// Next is the region preferred among other distant regions; "" is none.
 	Next string `json:"next,omitempty"`
@@ -68,23 +68,23 @@ type LabelValue struct {
 	Value string `json:"value,omitempty"`
 }
 
-// For returns the order for callers at a place that have these labels. The place is
+// For returns the order for callers from a locality that have these labels. The locality is
 // "" if unknown. Nil means no order: all endpoints are alike.
-func (l *Localities) For(place string, labels map[string]string) *Order {
+func (l *Localities) For(from string, labels map[string]string) *Order {
 	if len(l.Distribute) > 0 {
-		return l.shares(place)
+		return l.shares(from)
 	}
 	out := &Order{}
 	for _, label := range l.Labels {
 		name, value, given := strings.Cut(label, "=")
 		if !given {
-			value = labelAt(name, labels, place)
+			value = labelAt(name, labels, from)
 		}
 		out.Labels = append(out.Labels, LabelValue{name, value})
 	}
-	if l.Closer && place != "" {
-		out.Near = place
-		region, _, _ := strings.Cut(place, "/")
+	if l.Closer && from != "" {
+		out.Near = from
+		region, _, _ := strings.Cut(from, "/")
 		if at := slices.IndexFunc(l.Takeover, func(t Takeover) bool { return t.From == region }); at >= 0 {
 			out.Next = l.Takeover[at].To
 		}
@@ -95,8 +95,8 @@ func (l *Localities) For(place string, labels map[string]string) *Order {
 	return out
 }
 
-func (l *Localities) shares(place string) *Order {
-	at := slices.IndexFunc(l.Distribute, func(d Distribution) bool { return within(place, d.From) })
+func (l *Localities) shares(from string) *Order {
+	at := slices.IndexFunc(l.Distribute, func(d Distribution) bool { return within(from, d.From) })
 	if at < 0 {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (o *Order) Arranged(endpoints []Endpoint) []Endpoint {
 	}
 	ranks := make([]int, len(endpoints))
 	for i, e := range endpoints {
-		ranks[i] = o.byLabels(e)*ranksByPlace + o.byPlace(e)
+		ranks[i] = o.byLabels(e)*ranksByLocality + o.byLocality(e)
 	}
 	inUse := slices.Compact(slices.Sorted(slices.Values(ranks)))
 	out := slices.Clone(endpoints)
@@ -155,22 +155,22 @@ func (o *Order) byLabels(e Endpoint) int {
 
 // Distances of an endpoint, closest first.
 const (
-	samePlace = iota
+	sameLocality = iota
 	sameZone
 	sameRegion
 	nextRegion
 	otherRegion
-	ranksByPlace
+	ranksByLocality
 )
 
-func (o *Order) byPlace(e Endpoint) int {
+func (o *Order) byLocality(e Endpoint) int {
 	if o.Near == "" {
-		return samePlace
+		return sameLocality
 	}
 	near, at := stepsOf(o.Near), stepsOf(e.Zone)
 	switch {
 	case near == at:
-		return samePlace
+		return sameLocality
 	case near[0] == at[0] && near[1] == at[1]:
 		return sameZone
 	case near[0] == at[0]:
@@ -218,10 +218,10 @@ func (o *Order) shared(endpoints []Endpoint) []Endpoint {
 // wholeShare is one percent, in the unit in which localities divide a share.
 const wholeShare = 10_000
 
-// within reports whether a place is in a locality, which may contain stars.
-func within(place, locality string) bool {
-	at := stepsOf(place)
-	for i, step := range stepsOf(locality) {
+// within reports whether a locality is in another one, which may contain stars.
+func within(inner, outer string) bool {
+	at := stepsOf(inner)
+	for i, step := range stepsOf(outer) {
 		if step != "*" && step != at[i] && (step != "" || i == 0) {
 			return false
 		}
@@ -235,19 +235,19 @@ func stepsOf(locality string) [3]string {
 	return out
 }
 
-// placeLabels maps the label names of Kubernetes and Istio to the parts of a
+// localityLabels maps the label names of Kubernetes and Istio to the parts of a
 // locality.
-var placeLabels = map[string]int{
+var localityLabels = map[string]int{
 	"topology.kubernetes.io/region": 0, "topology.kubernetes.io/zone": 1, "topology.istio.io/subzone": 2,
 }
 
-// labelAt returns the value of a label for a workload at a place.
-func labelAt(name string, labels map[string]string, place string) string {
-	step, ofPlace := placeLabels[name]
-	if !ofPlace {
+// labelAt returns the value of a label for a workload in a locality.
+func labelAt(name string, labels map[string]string, locality string) string {
+	step, ofLocality := localityLabels[name]
+	if !ofLocality {
 		return labels[name]
 	}
-	return cmp.Or(labels[name], stepsOf(place)[step])
+	return cmp.Or(labels[name], stepsOf(locality)[step])
 }
 
 // maxOrder limits the text of an order, in bytes. Proxies send it to ask for

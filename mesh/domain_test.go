@@ -30,7 +30,7 @@ spec:
   ports: [{number: 80, name: http, protocol: HTTP}]
 `)
 	key := func(domain string) string {
-		return s.View(mesh.Proxy{Role: mesh.Sidecar, IP: "192.0.2.7", Domain: domain}).Key()
+		return s.TraitsOf(mesh.Proxy{Role: mesh.Sidecar, IP: "192.0.2.7", Domain: domain}).Key()
 	}
 	for _, c := range []struct {
 		a, b string

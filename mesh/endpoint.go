@@ -114,18 +114,18 @@ func selectsNothing(o *schema.Object, entry *networking.ServiceEntry) diag.Probl
 	}
 }
 
-// place is an endpoint at one port of the service.
-type place struct {
+// endpointPort is an endpoint at one port of the service.
+type endpointPort struct {
 	endpoint
 	address string // canonical
 	port    *Port
 	number  int // port that the endpoint listens on
 }
 
-// places returns all endpoints at all ports. It omits an endpoint at a port for
+// endpointPorts returns all endpoints at all ports. It omits an endpoint at a port for
 // which it has an invalid number.
-func (r *registry) places(ports []*Port, endpoints []endpoint) []place {
-	var out []place
+func (r *registry) endpointPorts(ports []*Port, endpoints []endpoint) []endpointPort {
+	var out []endpointPort
 	for _, e := range endpoints {
 		address := canonicalIP(e.spec.GetAddress())
 		for _, port := range ports {
@@ -138,7 +138,7 @@ func (r *registry) places(ports []*Port, endpoints []endpoint) []place {
 				})
 				continue
 			}
-			out = append(out, place{e, address, port, int(number)})
+			out = append(out, endpointPort{e, address, port, int(number)})
 		}
 	}
 	return out
@@ -179,10 +179,10 @@ func (r *registry) weigh(o *schema.Object, endpoints []endpoint) {
 	})
 }
 
-// instances returns the instances of a service, one for each place.
-func instances(svc *Service, places []place) []*Instance {
-	out := make([]*Instance, 0, len(places))
-	for _, p := range places {
+// instances returns the instances of a service, one for each endpointPort.
+func instances(svc *Service, endpointPorts []endpointPort) []*Instance {
+	out := make([]*Instance, 0, len(endpointPorts))
+	for _, p := range endpointPorts {
 		out = append(out, &Instance{
 			Service:      svc,
 			Port:         p.port,

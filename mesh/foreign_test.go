@@ -30,7 +30,7 @@ func TestInstancesOfOtherNamespaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := snapshot(t, text).View(p).Instances; len(got) != tc.want {
+		if got := snapshot(t, text).TraitsOf(p).Instances; len(got) != tc.want {
 			t.Errorf("%s has %d instances, want %d: %v", tc.node, len(got), tc.want, got)
 		}
 	}

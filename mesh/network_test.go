@@ -81,11 +81,11 @@ func TestInstancesOfAnotherNetwork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.View(proxy).Network; got != want {
+		if got := s.TraitsOf(proxy).Network; got != want {
 			t.Errorf("%s is in network %q, want %q", node, got, want)
 		}
 		proxy.Labels = mesh.Labels{mesh.NetworkLabel: "far"}
-		if got := s.View(proxy).Network; got != "far" {
+		if got := s.TraitsOf(proxy).Network; got != "far" {
 			t.Errorf("%s is in network %q, its node says far", node, got)
 		}
 	}

@@ -35,7 +35,7 @@ func (s *Snapshot) Next(revision int64, changes []schema.Change) *Snapshot {
 	}
 	next.domains = next.domainsAfter(s, changes)
 	next.asked, next.turned = next.askedAfter(s, changes)
-	next.places = next.placesAfter(s, changes)
+	next.localities = next.localitiesAfter(s, changes)
 	return next
 }
 

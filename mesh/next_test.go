@@ -183,7 +183,7 @@ func compare(t *rapid.T, want, got *mesh.Snapshot) {
 	nodes := append([]string{"sidecar~10.1.0.1~x~a.svc.cluster.local", "sidecar~10.1.0.2~x~b.example.com"}, meshgen.Proxies...)
 	for _, node := range nodes {
 		proxy := meshgen.Proxy(t, node)
-		if want.View(proxy).Key() != got.View(proxy).Key() {
+		if want.TraitsOf(proxy).Key() != got.TraitsOf(proxy).Key() {
 			t.Fatalf("%s has another view", node)
 		}
 	}

@@ -51,14 +51,14 @@ spec: {outboundTrafficPolicy: {mode: ALLOW_ANY}}
 			t.Fatal(err)
 		}
 		p, err := node.Proxy()
-		if err != nil || s.View(p).Domain != c.want {
-			t.Errorf("%s in %q: %s, %v; want %s", c.domain, c.namespace, s.View(p).Domain, err, c.want)
+		if err != nil || s.TraitsOf(p).Domain != c.want {
+			t.Errorf("%s in %q: %s, %v; want %s", c.domain, c.namespace, s.TraitsOf(p).Domain, err, c.want)
 		}
 	}
 }
 
 // TestOnlyLabelsThatAreAskedForMakeViews: who makes up labels, or states those
-// that are asked of others, gets the view of those without.
+// that are asked of others, has the traits of those without.
 func TestOnlyLabelsThatAreAskedForMakeViews(t *testing.T) {
 	s := snapshot(t, `
 apiVersion: networking.istio.io/v1
@@ -106,12 +106,12 @@ spec:
 		{"sidecar~10.0.0.1~a~other.svc.cluster.local labels=version=v2", nil},
 		{"ingress~10.0.0.1~a~shop.svc.cluster.local labels=istio=ingressgateway,version=v1", nil},
 	} {
-		view := s.View(meshgen.Proxy(t, c.node))
+		view := s.TraitsOf(meshgen.Proxy(t, c.node))
 		if diff := cmp.Diff(c.want, view.Labels); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.node, diff)
 		}
 		id, _, _ := strings.Cut(c.node, " ")
-		if bare := s.View(meshgen.Proxy(t, id)); id != c.node && (bare.Key() == view.Key()) != (c.want == nil) {
+		if bare := s.TraitsOf(meshgen.Proxy(t, id)); id != c.node && (bare.Key() == view.Key()) != (c.want == nil) {
 			t.Errorf("%s: has the view of one without labels: %v", c.node, bare.Key() == view.Key())
 		}
 	}

@@ -203,7 +203,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 	if n := len(endpoints); n > 1 && entry.GetResolution() == networking.ServiceEntry_DNS_ROUND_ROBIN {
 		r.report(manyNames(o, n))
 	}
-	places, own := r.places(ports, endpoints), addresses(entry)
+	endpointPorts, own := r.endpointPorts(ports, endpoints), addresses(entry)
 	for i, host := range entry.GetHosts() {
 		c := e.claims[i]
 		if c == nil {
@@ -226,7 +226,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 			External:    entry.GetLocation() == networking.ServiceEntry_MESH_EXTERNAL,
 			Resolution:  resolution,
 			OneAddress:  entry.GetResolution() == networking.ServiceEntry_DNS_ROUND_ROBIN,
-			Sockets:     slices.ContainsFunc(places, place.isSocket),
+			Sockets:     slices.ContainsFunc(endpointPorts, endpointPort.isSocket),
 			Networks:    slices.ContainsFunc(endpoints, r.behindGateway),
 			HealthCheck: check,
 			Withheld:    withheld,
@@ -234,7 +234,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 
 			SubjectAltNames: entry.GetSubjectAltNames(),
 		}
-		svc.Instances = instances(svc, places)
+		svc.Instances = instances(svc, endpointPorts)
 		c.service = svc
 	}
 	if withheld {

@@ -218,7 +218,7 @@ func TestViewKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.View(p).Key()
+		return s.TraitsOf(p).Key()
 	}
 	idle := key("sidecar~10.5.0.1~x~ns.svc.cluster.local")
 	if idle != key("sidecar~10.5.0.2~y~ns.svc.cluster.local") {

@@ -16,11 +16,11 @@ type Snapshot struct {
 	// Files has the secrets in files, which are not objects.
 	Files *FileSecrets
 
-	objects map[string][]*schema.Object
-	domains domains
-	asked   asked
-	turned  []Label // labels that became selected or are no longer selected since the previous snapshot
-	places  places
+	objects    map[string][]*schema.Object
+	domains    domains
+	asked      asked
+	turned     []Label // labels that became selected or are no longer selected since the previous snapshot
+	localities localities
 
 	id, after *identity
 	changes   []schema.Change
@@ -58,7 +58,7 @@ func NewSnapshot(revision int64, settings *Settings, objs []*schema.Object) *Sna
 	s.Registry = newRegistry(settings, s.objects)
 	s.domains = s.domainsAfter(nil, added(objs))
 	s.asked, s.turned = s.askedAfter(nil, added(objs))
-	s.places = s.placesAfter(nil, added(objs))
+	s.localities = s.localitiesAfter(nil, added(objs))
 	return s
 }
 

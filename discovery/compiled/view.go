@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// View has the configuration that all proxies with one mesh.View.Key should have. Each Envoy version
+// View has the configuration that all proxies with one mesh.Traits.Key should have. Each Envoy version
 // is encoded when the first proxy asks for it.
 type View struct {
 	// The view does not refer to its generation, because that would keep the whole old
@@ -20,7 +20,7 @@ type View struct {
 	Encoder  *Encoder
 	Serial   int64  // of the generation it was compiled for
 	Revision int64  // of that
-	Key      string // of its mesh.View
+	Key      string // of its mesh.Traits
 	Config   *ir.Config
 
 	// Past is the compiler of a past view. It stays in memory as long as the view, so that

@@ -46,7 +46,7 @@ func differingAddresses(a, b []*mesh.Instance, found map[string]bool) {
 }
 
 // sameInstance reports whether two instances of one service are equal in everything that
-// mesh.View depends on.
+// mesh.Traits depends on.
 func sameInstance(a, b *mesh.Instance) bool {
 	return a == b || a.Address == b.Address && a.EndpointPort == b.EndpointPort && a.Port.Name == b.Port.Name &&
 		a.Zone == b.Zone && a.Labels.Equal(b.Labels)

@@ -29,7 +29,7 @@ func TestServicesOfOneHostChangeTurns(t *testing.T) {
 	before := mesh.NewSnapshot(1, mesh.DefaultSettings(), []*schema.Object{a, b})
 	next := before.Next(2, []schema.Change{{Before: a, After: entry("a", 2022)}})
 	proxy := mesh.Proxy{Role: mesh.Sidecar, IP: "10.0.0.1", Domain: "elsewhere.example"} // It has the instances of all namespaces.
-	if before.View(proxy).Key() == next.View(proxy).Key() {
+	if before.TraitsOf(proxy).Key() == next.TraitsOf(proxy).Key() {
 		t.Fatal("the view is the same")
 	}
 	if found := changedAddresses(before, next); !found["10.0.0.1"] {

@@ -13,12 +13,12 @@ import (
 
 // Client is one proxy, for as long as it sends requests.
 type Client struct {
-	Node  mesh.Node // the default client has no id
-	Proxy mesh.Proxy
-	seen  atomic.Int64 // when it last sent a request, as Publisher.age gives it
-	left  atomic.Int64 // when its last stream ended, before all time if it never had one
-	place atomic.Pointer[place]
-	gone  atomic.Bool // the proxy is no longer known
+	Node       mesh.Node // the default client has no id
+	Proxy      mesh.Proxy
+	seen       atomic.Int64 // when it last sent a request, as Publisher.age gives it
+	left       atomic.Int64 // when its last stream ended, before all time if it never had one
+	assignment atomic.Pointer[assignment]
+	gone       atomic.Bool // the proxy is no longer known
 
 	Transition poll.Transition
 	streams    []*stream.Stream // guarded by the fleet's lock
@@ -32,8 +32,8 @@ type Client struct {
 	agent      atomic.Pointer[Agent]
 }
 
-// place is where a proxy finds its view. It is replaced, never changed.
-type place struct {
+// assignment is where a proxy finds its view. It is replaced, never changed.
+type assignment struct {
 	entry *ViewEntry
 	// last is the last good view of a proxy that came to the entry from another one. It is
 	// nil once the entry has a view that is good for the proxy.
@@ -46,7 +46,7 @@ type place struct {
 // keptSince is the revision since which the proxy has kept an older view than it should
 // have, 0 if it has the right one.
 func (c *Client) keptSince() int64 {
-	at := c.place.Load()
+	at := c.assignment.Load()
 	if at.last != nil {
 		return at.revision
 	}
@@ -62,10 +62,10 @@ type ClientState struct {
 }
 
 // State returns the view that the proxy should have now. A publication first moves the
-// proxy to its new place and then changes views. So if the proxy still has its place after
+// proxy to its new assignment and then changes views. So if it still has its assignment after
 // the reads, the values that were read belong together.
 func (c *Client) State() *ClientState {
-	at, v := c.placeNow()
+	at, v := c.assignmentNow()
 	p := &ClientState{Client: c, ViewEntry: at.entry, View: v, Order: at.since}
 	if v != nil {
 		p.Order = max(p.Order, v.Serial)
@@ -75,30 +75,30 @@ func (c *Client) State() *ClientState {
 
 // View returns the view that the proxy should have now, or nil if there is none yet.
 func (c *Client) View() *compiled.View {
-	_, v := c.placeNow()
+	_, v := c.assignmentNow()
 	return v
 }
 
-func (c *Client) placeNow() (*place, *compiled.View) {
+func (c *Client) assignmentNow() (*assignment, *compiled.View) {
 	for {
-		at := c.place.Load()
+		at := c.assignment.Load()
 		v := at.last
 		if v == nil {
 			v = at.entry.current.Load()
 		}
-		if c.place.Load() == at {
+		if c.assignment.Load() == at {
 			return at, v
 		}
 	}
 }
 
 // ViewIn returns the view of the proxy in a snapshot.
-func (c *Client) ViewIn(s *mesh.Snapshot) mesh.View {
-	v := s.View(c.Proxy)
+func (c *Client) TraitsIn(s *mesh.Snapshot) mesh.Traits {
+	traits := s.TraitsOf(c.Proxy)
 	if c.Node.ID == "" {
-		v.Instances, v.Place = nil, ""
+		traits.Instances, traits.Locality = nil, ""
 	}
-	return v
+	return traits
 }
 
 // newDefaultClient returns a sidecar without instances. It has a view from the first
@@ -119,7 +119,7 @@ const mostUnproved = 64
 // there are few such proxies at the address (unproved counts them).
 func (c *Client) isProved(unproved map[string]int) bool {
 	h := &c.Transition
-	if c.Transition.CameBack() || c.Fetched.CameBack() || !c.place.Load().entry.unknown {
+	if c.Transition.CameBack() || c.Fetched.CameBack() || !c.assignment.Load().entry.unknown {
 		return true
 	}
 	if !h.HasVersion() {
@@ -143,7 +143,7 @@ func (c *Client) Address() string { return c.Proxy.IP }
 func (c *Client) IsGone() bool { return c.gone.Load() }
 
 // Entry returns the entry of the view that the proxy should have in the end.
-func (c *Client) Entry() *ViewEntry { return c.place.Load().entry }
+func (c *Client) Entry() *ViewEntry { return c.assignment.Load().entry }
 
 // Touch records that the proxy sent a request, at an age of the fleet.
 func (s *ClientState) Touch(now time.Duration) {

@@ -13,17 +13,17 @@ import (
 func (f *Fleet) Connect(c *Client, st *stream.Stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	known := c.place.Load() != nil && f.clients[c.Node] == c
+	known := c.assignment.Load() != nil && f.clients[c.Node] == c
 	if oldest := c.tooMany(st); oldest >= 0 {
 		c.streams[oldest].PushOut()
 		c.streams = slices.Delete(c.streams, oldest, oldest+1)
 		if known {
-			c.place.Load().entry.streams--
+			c.assignment.Load().entry.streams--
 		}
 	}
 	c.streams = append(c.streams, st)
 	if known {
-		c.place.Load().entry.streams++
+		c.assignment.Load().entry.streams++
 	}
 }
 
@@ -53,11 +53,11 @@ func (f *Fleet) Disconnect(c *Client, st *stream.Stream) {
 	before := len(c.streams)
 	c.streams = slices.DeleteFunc(c.streams, func(other *stream.Stream) bool { return other == st })
 	if f.clients[c.Node] == c {
-		c.place.Load().entry.streams -= before - len(c.streams)
+		c.assignment.Load().entry.streams -= before - len(c.streams)
 		now := int64(f.age())
 		c.seen.Store(now)
 		c.left.Store(now)
-		c.place.Load().entry.seen.Store(now)
+		c.assignment.Load().entry.seen.Store(now)
 	} else if a := c.absence.Load(); a != nil && len(c.streams) == 0 && f.clients[c.Node] == nil {
 		f.absent.put(*a) // It had to make room for others.
 	}
@@ -72,7 +72,7 @@ func (f *Fleet) ViewsInForce() map[*compiled.View]bool {
 		views[entry.current.Load()] = true
 	}
 	for c := range f.behind {
-		views[c.place.Load().last] = true
+		views[c.assignment.Load().last] = true
 	}
 	delete(views, nil)
 	return views
@@ -138,7 +138,7 @@ func (f *Fleet) Awaiting(entry *ViewEntry, byPolls bool) (streams []*feedback.Aw
 	var perhaps []*Client
 	f.mu.RLock()
 	for c := range entry.members {
-		if c.place.Load().last != nil {
+		if c.assignment.Load().last != nil {
 			continue // The proxy is sent the view of before.
 		}
 		for _, st := range c.streams {

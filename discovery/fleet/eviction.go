@@ -34,7 +34,7 @@ func (f *Fleet) Sweep() {
 // evictEntryLocked makes room for an entry.
 func (f *Fleet) evictEntryLocked() {
 	var pinned, victim *ViewEntry
-	if at := f.DefaultClient.place.Load(); at != nil {
+	if at := f.DefaultClient.assignment.Load(); at != nil {
 		pinned = at.entry
 	}
 	for _, entry := range f.entries {
@@ -79,7 +79,7 @@ func (e *ViewEntry) priority() evictionPriority {
 }
 
 func (c *Client) priority() evictionPriority {
-	return evictionPriority{len(c.streams) > 0, c.place.Load().entry.unregistered, c.seen.Load()}
+	return evictionPriority{len(c.streams) > 0, c.assignment.Load().entry.unregistered, c.seen.Load()}
 }
 
 // before reports whether one is dropped before another.

@@ -36,7 +36,7 @@ type Fleet struct {
 
 	mu            sync.RWMutex
 	clients       map[mesh.Node]*Client
-	entries       map[string]*ViewEntry // by mesh.View.Key
+	entries       map[string]*ViewEntry // by mesh.Traits.Key
 	byIP          map[string]clientSet  // proxies whose view depends on the instances at an address
 	routers       clientSet
 	stating       clientSet // labels
@@ -67,16 +67,16 @@ type stated struct {
 }
 
 // knowledge has the facts of a snapshot about a home. A proxy that states no locality has the
-// place of its instances.
+// locality of its instances.
 type knowledge struct {
-	domain, place string
-	asksPlace     bool
+	domain, locality string
+	needsLocality    bool
 }
 
-func knownOf(p mesh.Proxy, mv mesh.View) knowledge {
-	known := knowledge{domain: mv.Domain, asksPlace: mv.AsksPlace}
+func knownOf(p mesh.Proxy, traits mesh.Traits) knowledge {
+	known := knowledge{domain: traits.Domain, needsLocality: traits.NeedsLocality}
 	if p.Locality != "" {
-		known.place = mv.Place
+		known.locality = traits.Locality
 	}
 	return known
 }
@@ -122,27 +122,27 @@ func (f *Fleet) Size() (slots, clients int) {
 
 // Admit adds a proxy to the entry of its view, unless the fleet has it already. At the
 // bound it replaces another proxy.
-func (f *Fleet) Admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Client {
+func (f *Fleet) Admit(node mesh.Node, proxy mesh.Proxy, traits mesh.Traits) *Client {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c := f.clients[node]; c != nil {
 		return c
 	}
-	c := f.admitLocked(node, proxy, mv)
+	c := f.admitLocked(node, proxy, traits)
 	f.absent.remove(node)
 	return c
 }
 
 // AdmitAbsent is Admit for an awaited proxy. It returns nil if the proxy is no longer
 // awaited.
-func (f *Fleet) AdmitAbsent(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Client {
+func (f *Fleet) AdmitAbsent(node mesh.Node, proxy mesh.Proxy, traits mesh.Traits) *Client {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a, known := f.absent.all[node]
 	if f.clients[node] != nil || !known {
 		return nil
 	}
-	c := f.admitLocked(node, proxy, mv)
+	c := f.admitLocked(node, proxy, traits)
 	c.seen.Store(int64(a.at))
 	c.left.Store(int64(a.at))
 	c.absence.Store(&a)
@@ -150,8 +150,8 @@ func (f *Fleet) AdmitAbsent(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Cli
 	return c
 }
 
-func (f *Fleet) admitLocked(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Client {
-	key := mv.Key()
+func (f *Fleet) admitLocked(node mesh.Node, proxy mesh.Proxy, traits mesh.Traits) *Client {
+	key := traits.Key()
 	if len(f.clients) >= f.opts.MaxProxies {
 		f.sweepLocked()
 	}
@@ -165,28 +165,28 @@ func (f *Fleet) admitLocked(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Cli
 	c.joined = f.age()
 	c.left.Store(-1)
 	f.clients[node] = c
-	f.indexLocked(c, mv)
-	f.enterLocked(c, &place{entry: f.entryLocked(key, mv)})
+	f.indexLocked(c, traits)
+	f.enterLocked(c, &assignment{entry: f.entryLocked(key, traits)})
 	return c
 }
 
 // PlaceDefault gives the default client its entry.
 func (f *Fleet) PlaceDefault(g *compiled.Generation) {
-	mv := f.DefaultClient.ViewIn(g.Mesh)
+	traits := f.DefaultClient.TraitsIn(g.Mesh)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.DefaultClient.place.Load() != nil {
+	if f.DefaultClient.assignment.Load() != nil {
 		return
 	}
-	f.indexLocked(f.DefaultClient, mv)
-	entry := f.entryLocked(mv.Key(), mv)
+	f.indexLocked(f.DefaultClient, traits)
+	entry := f.entryLocked(traits.Key(), traits)
 	entry.UsesV3.Store(true)
-	f.enterLocked(f.DefaultClient, &place{entry: entry})
+	f.enterLocked(f.DefaultClient, &assignment{entry: entry})
 }
 
 // entryLocked returns the entry of a view, and makes one if necessary. At the bound the new
 // entry replaces another one.
-func (f *Fleet) entryLocked(key string, mv mesh.View) *ViewEntry {
+func (f *Fleet) entryLocked(key string, traits mesh.Traits) *ViewEntry {
 	if entry := f.entries[key]; entry != nil {
 		return entry
 	}
@@ -196,14 +196,14 @@ func (f *Fleet) entryLocked(key string, mv mesh.View) *ViewEntry {
 	if len(f.entries) >= f.opts.MaxViews {
 		f.evictEntryLocked()
 	}
-	entry := &ViewEntry{Key: key, unknown: len(mv.Instances) == 0, unregistered: mv.Role == mesh.Sidecar && len(mv.Instances) == 0, members: clientSet{}}
+	entry := &ViewEntry{Key: key, unknown: len(traits.Instances) == 0, unregistered: traits.Role == mesh.Sidecar && len(traits.Instances) == 0, members: clientSet{}}
 	entry.seen.Store(int64(f.age()))
 	f.entries[key], f.open[entry] = entry, struct{}{}
 	return entry
 }
 
 // indexLocked indexes a proxy by everything that its view depends on.
-func (f *Fleet) indexLocked(c *Client, mv mesh.View) {
+func (f *Fleet) indexLocked(c *Client, traits mesh.Traits) {
 	if c.Proxy.Role == mesh.Router {
 		f.routers[c] = struct{}{}
 	}
@@ -218,25 +218,25 @@ func (f *Fleet) indexLocked(c *Client, mv mesh.View) {
 	}
 	d := f.domains[homeOf(c.Proxy)]
 	if d == nil {
-		d = &stated{known: knownOf(c.Proxy, mv), clients: clientSet{}}
+		d = &stated{known: knownOf(c.Proxy, traits), clients: clientSet{}}
 		f.domains[homeOf(c.Proxy)] = d
 	}
 	d.clients[c] = struct{}{}
 }
 
-func (f *Fleet) enterLocked(c *Client, at *place) {
+func (f *Fleet) enterLocked(c *Client, at *assignment) {
 	at.entry.members[c] = struct{}{}
 	at.entry.streams += len(c.streams)
 	if at.entry.representative == nil {
 		at.entry.representative = c
 	}
-	c.place.Store(at)
+	c.assignment.Store(at)
 }
 
 // leaveLocked removes a proxy from its entry, and drops the entry if it has no other
 // proxies.
 func (f *Fleet) leaveLocked(c *Client) {
-	entry := c.place.Load().entry
+	entry := c.assignment.Load().entry
 	delete(entry.members, c)
 	entry.streams -= len(c.streams)
 	if entry.representative != c {
@@ -292,7 +292,7 @@ func (f *Fleet) forgetLocked(c *Client) {
 // MoveToNext moves the proxies whose view has another key after a change of the registry.
 func (f *Fleet) MoveToNext(before, next *compiled.Generation) {
 	for c := range f.concerned(before.Mesh, next.Mesh) {
-		f.move(c, c.ViewIn(next.Mesh), next)
+		f.move(c, c.TraitsIn(next.Mesh), next)
 	}
 }
 
@@ -313,7 +313,7 @@ func (f *Fleet) concerned(before, next *mesh.Snapshot) clientSet {
 	}
 	for at, d := range f.domains {
 		probe := mesh.Proxy{Role: mesh.Router, Domain: at.domain, Namespace: at.namespace, Locality: at.locality}
-		known := knownOf(probe, next.View(probe))
+		known := knownOf(probe, next.TraitsOf(probe))
 		if known != d.known {
 			d.known = known
 			maps.Copy(found, d.clients)
@@ -339,15 +339,15 @@ func (f *Fleet) askedLocked(before, next *mesh.Snapshot, found clientSet) {
 
 // move moves a proxy to the entry of another view. The proxy keeps its last view until
 // Settle.
-func (f *Fleet) move(c *Client, mv mesh.View, next *compiled.Generation) {
-	key := mv.Key()
+func (f *Fleet) move(c *Client, traits mesh.Traits, next *compiled.Generation) {
+	key := traits.Key()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	at := c.place.Load()
+	at := c.assignment.Load()
 	if at.entry.Key == key || c != f.DefaultClient && f.clients[c.Node] != c {
 		return
 	}
-	entry := f.entryLocked(key, mv)
+	entry := f.entryLocked(key, traits)
 	if c != f.DefaultClient && f.clients[c.Node] != c {
 		return // The proxy was forgotten to make room for the entry.
 	}
@@ -370,7 +370,7 @@ func (f *Fleet) move(c *Client, mv mesh.View, next *compiled.Generation) {
 		last = at.entry.current.Load()
 	}
 	f.leaveLocked(c)
-	f.enterLocked(c, &place{entry: entry, last: last, since: next.Serial, revision: next.Mesh.Revision})
+	f.enterLocked(c, &assignment{entry: entry, last: last, since: next.Serial, revision: next.Mesh.Revision})
 	f.behind[c] = struct{}{}
 }
 
@@ -381,14 +381,14 @@ func (f *Fleet) Settle(serial int64, good func(c *Client, old, next *compiled.Vi
 	behind := slices.Collect(maps.Keys(f.behind))
 	f.mu.RUnlock()
 	for _, c := range behind {
-		at := c.place.Load()
+		at := c.assignment.Load()
 		next := at.entry.current.Load()
 		if next == nil || at.last != nil && good(c, at.last, next) != nil {
 			continue
 		}
 		f.mu.Lock()
-		if c.place.Load() == at {
-			c.place.Store(&place{entry: at.entry, since: serial, revision: at.revision})
+		if c.assignment.Load() == at {
+			c.assignment.Store(&assignment{entry: at.entry, since: serial, revision: at.revision})
 			delete(f.behind, c)
 			c.awake()
 		}
@@ -442,7 +442,7 @@ func (f *Fleet) Retire(idle time.Duration) {
 	}
 	f.retired = now
 	oldest := int64(now - idle)
-	pinned := f.DefaultClient.place.Load().entry
+	pinned := f.DefaultClient.assignment.Load().entry
 	for _, entry := range f.entries {
 		if entry == pinned || entry.streams > 0 || entry.seen.Load() >= oldest {
 			continue

@@ -116,7 +116,7 @@ func (c *Client) RevisionInEffect(first, published int64) int64 {
 // moved to its entry before that, the view ended for it at the move; otherwise it ended
 // when next replaced it, at the latest.
 func (c *Client) RevisionBefore(at *compiled.View, until, next int64) int64 {
-	if moved := c.place.Load().revision; moved > at.Revision && (until == 0 || moved < until) {
+	if moved := c.assignment.Load().revision; moved > at.Revision && (until == 0 || moved < until) {
 		until = moved
 	}
 	return cmp.Or(until, next) - 1

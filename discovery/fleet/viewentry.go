@@ -16,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// ViewEntry has the present view of one mesh.View.Key. All proxies of the key find their
+// ViewEntry has the present view of one mesh.Traits.Key. All proxies of the key find their
 // view here, so one atomic store changes it for all of them.
 type ViewEntry struct {
 	Key          string

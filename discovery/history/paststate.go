@@ -47,7 +47,7 @@ func (s *pastState) viewOf(proxy mesh.Proxy) (v *compiled.View, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.made != nil {
-		if v := s.made.views[s.made.Mesh.View(proxy).Key()]; v != nil {
+		if v := s.made.views[s.made.Mesh.TraitsOf(proxy).Key()]; v != nil {
 			return v, nil
 		}
 	}
@@ -103,11 +103,11 @@ func (p *ViewHistory) compile(snapshot func() *mesh.Snapshot) (made *pastViews, 
 }
 
 func (p *ViewHistory) viewOf(made *pastViews, proxy mesh.Proxy) (*compiled.View, error) {
-	mv := made.Mesh.View(proxy)
-	key := mv.Key()
+	traits := made.Mesh.TraitsOf(proxy)
+	key := traits.Key()
 	var config *ir.Config
 	err := p.Encoder.Contain("compile", func() (err error) {
-		config, _, err = made.compiler.ProxyWithin(context.Background(), mv)
+		config, _, err = made.compiler.ProxyWithin(context.Background(), traits)
 		return err
 	})
 	if err != nil {

@@ -56,7 +56,7 @@ type Options struct {
 // Compiler is the part of a compile.Compiler that a ViewHistory uses.
 type Compiler interface {
 	Advance(next *mesh.Snapshot)
-	ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error)
+	ProxyWithin(ctx context.Context, traits mesh.Traits) (*ir.Config, diag.List, error)
 	Release(key string, wanted func() bool)
 	Close()
 }

@@ -17,7 +17,7 @@ import (
 // slow is a compiler that takes a second for a view.
 type slow struct{ spent *time.Duration }
 
-func (s slow) ProxyWithin(context.Context, mesh.View) (*ir.Config, diag.List, error) {
+func (s slow) ProxyWithin(context.Context, mesh.Traits) (*ir.Config, diag.List, error) {
 	time.Sleep(time.Second)
 	*s.spent += time.Second
 	return &ir.Config{}, nil, nil

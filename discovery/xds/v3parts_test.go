@@ -134,7 +134,7 @@ func TestSplicedIsWhole(t *testing.T) {
 		settings.ProxyHTTPPort = 15002
 		snapshot := mesh.NewSnapshot(1, settings, meshgen.Objects(rt))
 		proxy := meshgen.Proxy(rt, rapid.SampledFrom(meshgen.Proxies).Draw(rt, "node"))
-		compiled, _ := compile.Proxy(snapshot, snapshot.View(proxy))
+		compiled, _ := compile.Proxy(snapshot, snapshot.TraitsOf(proxy))
 		config, _ := ir.Close(compiled)
 		p := testParts()
 		for _, table := range config.RouteTables {

@@ -19,11 +19,11 @@ func Endpoints(key string, endpoints []ir.Endpoint) *endpointv3.ClusterLoadAssig
 	groups := map[group]*endpointv3.LocalityLbEndpoints{}
 	out := &endpointv3.ClusterLoadAssignment{ClusterName: key}
 	for _, e := range endpoints {
-		of := group{placeOf(e.Zone), e.Priority}
+		of := group{localityOf(e.Zone), e.Priority}
 		group := groups[of]
 		if group == nil {
 			group = &endpointv3.LocalityLbEndpoints{
-				Locality: of.locality(), Priority: uint32(of.priority), LoadBalancingWeight: positive(e.Share),
+				Locality: of.message(), Priority: uint32(of.priority), LoadBalancingWeight: positive(e.Share),
 			}
 			groups[of] = group
 			out.Endpoints = append(out.Endpoints, group)
@@ -40,26 +40,26 @@ func Endpoints(key string, endpoints []ir.Endpoint) *endpointv3.ClusterLoadAssig
 
 // group has the properties that the endpoints of a group share.
 type group struct {
-	place
+	locality
 	priority int
 }
 
-// place is the locality of an endpoint.
-type place struct{ region, zone, subZone string }
+// locality is that of an endpoint.
+type locality struct{ region, zone, subZone string }
 
-// placeOf reads region/zone/sub-zone. The last parts may be missing.
-func placeOf(text string) place {
+// localityOf reads region/zone/sub-zone. The last parts may be missing.
+func localityOf(text string) locality {
 	region, rest, _ := strings.Cut(text, "/")
 	zone, subZone, _ := strings.Cut(rest, "/")
-	return place{region, zone, subZone}
+	return locality{region, zone, subZone}
 }
 
-// locality returns nil if the locality is not known.
-func (p place) locality() *corev3.Locality {
-	if p == (place{}) {
+// message returns nil if the locality is not known.
+func (l locality) message() *corev3.Locality {
+	if l == (locality{}) {
 		return nil
 	}
-	return &corev3.Locality{Region: p.region, Zone: p.zone, SubZone: p.subZone}
+	return &corev3.Locality{Region: l.region, Zone: l.zone, SubZone: l.subZone}
 }
 
 func lbEndpoint(e ir.Endpoint) *endpointv3.LbEndpoint {

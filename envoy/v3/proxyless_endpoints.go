@@ -18,12 +18,12 @@ import (
 // ignores weights, so each weight becomes a locality of its own.
 type alike struct {
 	priority int
-	place
+	locality
 	weight int
 }
 
-// locality returns a locality with a name, without which gRPC refuses it.
-func (a alike) locality() *corev3.Locality {
+// message returns a locality with a name, without which gRPC refuses it.
+func (a alike) message() *corev3.Locality {
 	out := &corev3.Locality{Region: a.region, Zone: a.zone, SubZone: a.subZone}
 	if a.weight > 1 {
 		out.SubZone += fmt.Sprintf("#%d", a.weight)
@@ -41,7 +41,7 @@ func (a alike) compare(b alike) int {
 func ProxylessEndpoints(key string, endpoints []ir.Endpoint) *endpointv3.ClusterLoadAssignment {
 	groups := map[alike][]ir.Endpoint{}
 	for _, e := range endpoints {
-		of := alike{e.Priority, placeOf(e.Zone), max(1, e.Weight)}
+		of := alike{e.Priority, localityOf(e.Zone), max(1, e.Weight)}
 		groups[of] = append(groups[of], e)
 	}
 	out := &endpointv3.ClusterLoadAssignment{ClusterName: key}
@@ -55,7 +55,7 @@ func ProxylessEndpoints(key string, endpoints []ir.Endpoint) *endpointv3.Cluster
 			priority, last = priority+1, of.priority
 		}
 		group := &endpointv3.LocalityLbEndpoints{
-			Locality: of.locality(), Priority: uint32(priority), LoadBalancingWeight: wrapperspb.UInt32(weights[of]),
+			Locality: of.message(), Priority: uint32(priority), LoadBalancingWeight: wrapperspb.UInt32(weights[of]),
 		}
 		for _, e := range groups[of] {
 			e.Weight = 0
@@ -71,23 +71,23 @@ func ProxylessEndpoints(key string, endpoints []ir.Endpoint) *endpointv3.Cluster
 const most = 1_000_000
 
 // weightsOf returns the weights of groups: the sum of the weights of their endpoints, as a
-// part of the share of their place if places have shares. A place without a share then
+// part of the share of their locality if localities have shares. A locality without a share then
 // gets nothing.
 func weightsOf(groups map[alike][]ir.Endpoint) map[alike]uint32 {
 	type where struct {
 		priority int
-		place
+		locality
 	}
-	own, ofPlace, shares := map[alike]float64{}, map[where]float64{}, map[int]bool{}
+	own, ofLocality, shares := map[alike]float64{}, map[where]float64{}, map[int]bool{}
 	for of, list := range groups {
 		own[of] = float64(of.weight) * float64(len(list))
-		ofPlace[where{of.priority, of.place}] += own[of]
+		ofLocality[where{of.priority, of.locality}] += own[of]
 		shares[of.priority] = shares[of.priority] || list[0].Share > 0
 	}
 	sums, broken := map[int]float64{}, map[int]bool{}
 	for of, list := range groups {
 		if shares[of.priority] {
-			own[of] *= float64(list[0].Share) / ofPlace[where{of.priority, of.place}]
+			own[of] *= float64(list[0].Share) / ofLocality[where{of.priority, of.locality}]
 		}
 		sums[of.priority] += own[of]
 		broken[of.priority] = broken[of.priority] || own[of] != math.Trunc(own[of])

@@ -52,7 +52,7 @@ func (w world) spell(tb testing.TB) (*spelled, error) {
 
 func (w world) compile() (*spelled, *mesh.Snapshot) {
 	snapshot := mesh.NewSnapshot(1, w.settings, w.objects)
-	config, problems := compile.Proxy(snapshot, snapshot.View(w.node))
+	config, problems := compile.Proxy(snapshot, snapshot.TraitsOf(w.node))
 	return &spelled{config: config, ip: w.node.IP, problems: problems, complaints: map[diag.Ref]bool{}}, snapshot
 }
 

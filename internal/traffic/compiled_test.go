@@ -49,13 +49,13 @@ func parsedMesh(t *testing.T, settings *mesh.Settings, text string) *mesh.Snapsh
 	return mesh.NewSnapshot(1, settings, objects)
 }
 
-func viewOf(t *testing.T, snapshot *mesh.Snapshot, node string) mesh.View {
+func viewOf(t *testing.T, snapshot *mesh.Snapshot, node string) mesh.Traits {
 	t.Helper()
 	proxy, err := mesh.ParseProxy(node)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return snapshot.View(proxy)
+	return snapshot.TraitsOf(proxy)
 }
 
 // selfContained returns a configuration that asks no server: the route tables are in their

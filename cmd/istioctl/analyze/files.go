@@ -45,7 +45,7 @@ func (f *Options) analyzeFiles(ctx context.Context, s *cli.Session) (*client.Pro
 	problems = slices.Concat(problems, snapshot.Problems, c.Problems(), new(mesh.Expiries).Advance(snapshot, time.Now()))
 	var lost v1.Losses
 	for _, proxy := range snapshot.ExpectedProxies() {
-		config, own := c.Proxy(snapshot.View(proxy))
+		config, own := c.Proxy(snapshot.TraitsOf(proxy))
 		if problems = append(problems, own...); f.v1 {
 			problems = append(problems, lost.Advance(config, proxy.IP)...)
 		}

@@ -39,7 +39,7 @@ func (f *proxyFlags) compile(ctx context.Context, s *cli.Session, node string) (
 	if err != nil {
 		return none, err
 	}
-	config, problems := compile.Proxy(snapshot, snapshot.View(proxy))
+	config, problems := compile.Proxy(snapshot, snapshot.TraitsOf(proxy))
 	s.ShowProblems(append(snapshot.Problems, problems...))
 	return explain.Proxy{
 		Config: config, IP: proxy.IP, Members: func(key string) []ir.Endpoint { return compile.Members(snapshot, key) },

@@ -57,9 +57,9 @@ spec: {host: web.example, trafficPolicy: {outlierDetection: {}, loadBalancer: {l
 		{"switched off", off, "default", elsewhere, "r/z/s", ""},
 	} {
 		s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objects(t, placedServices+test.rules))
-		v := s.View(mesh.Proxy{Role: mesh.Sidecar, IP: test.ip, Domain: test.namespace + ".svc.cluster.local", Locality: test.states})
-		if v.Place != test.want {
-			t.Errorf("%s: %q, want %q", test.name, v.Place, test.want)
+		traits := s.TraitsOf(mesh.Proxy{Role: mesh.Sidecar, IP: test.ip, Domain: test.namespace + ".svc.cluster.local", Locality: test.states})
+		if traits.Locality != test.want {
+			t.Errorf("%s: %q, want %q", test.name, traits.Locality, test.want)
 		}
 	}
 }

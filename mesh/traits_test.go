@@ -38,7 +38,7 @@ spec:
 func TestViewOfAnAddressListedOften(t *testing.T) {
 	s, proxy := listed(t, 300)
 	found := map[string]int{}
-	for _, i := range s.View(proxy).Instances {
+	for _, i := range s.TraitsOf(proxy).Instances {
 		found[fmt.Sprint(i.Port.Name, " ", i.Labels)]++
 	}
 	for _, port := range []string{"http", "grpc"} {
@@ -53,14 +53,14 @@ func TestViewOfAnAddressListedOften(t *testing.T) {
 	}
 }
 
-// BenchmarkView measures the view of a proxy whose address is listed n times.
-func BenchmarkView(b *testing.B) {
+// BenchmarkTraits measures the traits of a proxy whose address is listed n times.
+func BenchmarkTraits(b *testing.B) {
 	for _, n := range []int{1, 2000} {
 		s, proxy := listed(b, n)
 		b.Run(fmt.Sprintf("listed=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_ = s.View(proxy).Key()
+				_ = s.TraitsOf(proxy).Key()
 			}
 		})
 	}

@@ -6,20 +6,20 @@ import (
 	"strconv"
 )
 
-// View is everything about a proxy that its configuration may depend on, apart from
-// its address. Proxies whose views have the same Key get the same configuration.
-type View struct {
+// Traits are everything about a proxy that its configuration may depend on, apart from
+// its address. Proxies whose traits have the same Key get the same configuration.
+type Traits struct {
 	Role Role
 	// Domain is the proxy's own, or the longest suffix of it that any object knows.
 	Domain string
 	// Network is that of the proxy, if it matters; "" if it is not known.
 	Network string
-	// Place is the locality of the proxy, region/zone/sub-zone, or the longest
+	// Locality is that of the proxy, region/zone/sub-zone, or the longest
 	// prefix of it that any object knows. It is "" if it is not known or does not
 	// matter.
-	Place string
-	// AsksPlace is set if a rule that applies to the proxy depends on its locality.
-	AsksPlace bool
+	Locality string
+	// NeedsLocality is set if a rule that applies to the proxy depends on its locality.
+	NeedsLocality bool
 	// Instances are those at the proxy's address, in registry order: the instances
 	// of the workload beside it. Of several that differ in nothing that the workload
 	// could notice, the first stands for all. Empty for ingress and router.
@@ -30,19 +30,19 @@ type View struct {
 	Labels []Labels
 }
 
-// View returns the view of a proxy in this snapshot.
-func (s *Snapshot) View(p Proxy) View {
-	v := View{Role: p.Role, Domain: s.domain(s.statedDomain(p))}
+// TraitsOf returns the traits of a proxy in this snapshot.
+func (s *Snapshot) TraitsOf(p Proxy) Traits {
+	t := Traits{Role: p.Role, Domain: s.domain(s.statedDomain(p))}
 	if p.Role == Sidecar {
-		v.Instances = s.instancesOf(p)
+		t.Instances = s.instancesOf(p)
 	}
-	v.Labels = s.labels(p, NamespaceOf(v.Domain, s.Settings.Domain))
-	v.Network = s.network(p, v.Instances)
-	if v.AsksPlace = s.asksPlace(NamespaceOf(v.Domain, s.Settings.Domain)); v.AsksPlace {
-		v.Place = s.placeOf(p, v.Instances)
+	t.Labels = s.labels(p, NamespaceOf(t.Domain, s.Settings.Domain))
+	t.Network = s.network(p, t.Instances)
+	if t.NeedsLocality = s.needsLocality(NamespaceOf(t.Domain, s.Settings.Domain)); t.NeedsLocality {
+		t.Locality = s.localityOf(p, t.Instances)
 	}
-	v.Instances = distinct(v.Instances)
-	return v
+	t.Instances = distinct(t.Instances)
+	return t
 }
 
 // distinct returns the instances without those that have the service, port, endpoint
@@ -90,7 +90,7 @@ func (s *Snapshot) instancesOf(p Proxy) []*Instance {
 	return slices.DeleteFunc(slices.Clone(all), foreign)
 }
 
-// labels returns View.Labels, each set once, in a fixed order.
+// labels returns Traits.Labels, each set once, in a fixed order.
 func (s *Snapshot) labels(p Proxy, namespace string) []Labels {
 	var out []Labels
 	note := func(set Labels) {
@@ -126,22 +126,22 @@ func (s *Settings) NamespaceOf(p Proxy) string {
 	return NamespaceOf(p.Domain, s.Domain)
 }
 
-// Key returns a key that is equal for views that give the same configuration within
-// one snapshot. It contains role, domain, network, place, the service, port,
+// Key returns a key that is equal for traits that give the same configuration within
+// one snapshot. It contains role, domain, network, locality, the service, port,
 // endpoint port and labels of every own instance, and the labels that objects
 // select.
-func (v View) Key() string {
-	key := appendText(nil, string(v.Role))
-	key = appendText(key, v.Domain)
-	key = appendText(key, v.Network)
-	key = appendText(key, v.Place)
-	for _, i := range v.Instances {
+func (t Traits) Key() string {
+	key := appendText(nil, string(t.Role))
+	key = appendText(key, t.Domain)
+	key = appendText(key, t.Network)
+	key = appendText(key, t.Locality)
+	for _, i := range t.Instances {
 		key = appendText(key, i.Service.KeyHost())
 		key = appendText(key, i.Port.Name)
 		key = strconv.AppendInt(key, int64(i.EndpointPort), 10)
 		key = append(appendLabels(key, i.Labels), ';')
 	}
-	for _, set := range v.Labels {
+	for _, set := range t.Labels {
 		key = append(appendLabels(key, set), '+')
 	}
 	return string(key)

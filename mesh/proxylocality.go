@@ -8,47 +8,47 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// places are the localities that distinguish proxies, each with all its prefixes:
+// localities are those that distinguish proxies, each with all its prefixes:
 // those of instances, and those that rules name. They bound the effect of what
 // nodes state. Each locality is counted, by the services and rules that need it.
-type places struct {
+type localities struct {
 	known tally
 	// asked counts, by namespace, the rules visible to callers there that depend on
 	// their locality; * is all namespaces.
 	asked tally
 }
 
-// placesAfter returns the places of a snapshot that follows from before by changes;
+// localitiesAfter returns the localities of a snapshot that follows from before by changes;
 // before may be nil.
-func (s *Snapshot) placesAfter(before *Snapshot, changes []schema.Change) places {
+func (s *Snapshot) localitiesAfter(before *Snapshot, changes []schema.Change) localities {
 	known, asked := map[string]int{}, map[string]int{}
 	for _, c := range s.ServicesSince(before) {
-		placesOf(c.Before, -1, known)
-		placesOf(c.After, 1, known)
+		countLocalities(c.Before, -1, known)
+		countLocalities(c.After, 1, known)
 	}
 	for _, c := range changes {
 		s.askedBy(c.Before, -1, known, asked)
 		s.askedBy(c.After, 1, known, asked)
 	}
-	var out places
+	var out localities
 	if before == nil {
-		namedPlaces(s.Settings.LocalityLbSetting, 1, known)
+		countNamedLocalities(s.Settings.LocalityLbSetting, 1, known)
 	} else {
-		out = before.places
+		out = before.localities
 	}
-	out.known = counted(out.known, known, outerPlace)
+	out.known = counted(out.known, known, outerLocality)
 	out.asked = counted(out.asked, asked, func(string) string { return "" })
 	return out
 }
 
-// outerPlace returns the enclosing locality; "" for a region.
-func outerPlace(locality string) string {
+// outerLocality returns the enclosing locality; "" for a region.
+func outerLocality(locality string) string {
 	at := strings.LastIndex(locality, "/")
 	return locality[:max(at, 0)]
 }
 
-// placesOf counts the localities of a service's instances, each once.
-func placesOf(svc *Service, n int, known map[string]int) {
+// countLocalities counts the localities of a service's instances, each once.
+func countLocalities(svc *Service, n int, known map[string]int) {
 	if svc == nil {
 		return
 	}
@@ -75,7 +75,7 @@ func (s *Snapshot) askedBy(o *schema.Object, n int, known, asked map[string]int)
 	if err != nil || !ok || !schema.AsksForLocalities(rule, s.Settings.LocalityLbSetting) {
 		return
 	}
-	schema.EachLoadBalancer(rule, func(lb *networking.LoadBalancerSettings) { namedPlaces(lb.GetLocalityLbSetting(), n, known) })
+	schema.EachLoadBalancer(rule, func(lb *networking.LoadBalancerSettings) { countNamedLocalities(lb.GetLocalityLbSetting(), n, known) })
 	seen := viewersOf(s.Settings.ExportToOf(rule), o.Meta.Namespace)
 	if seen.all || s.Settings.V1Compatibility.AnyNamespaceRules {
 		asked[everyNamespace] += n
@@ -88,8 +88,8 @@ func (s *Snapshot) askedBy(o *schema.Object, n int, known, asked map[string]int)
 
 const everyNamespace = "*"
 
-// namedPlaces counts the localities of callers that a setting names.
-func namedPlaces(l *networking.LocalityLoadBalancerSetting, n int, known map[string]int) {
+// countNamedLocalities counts the localities of callers that a setting names.
+func countNamedLocalities(l *networking.LocalityLoadBalancerSetting, n int, known map[string]int) {
 	for _, d := range l.GetDistribute() {
 		if from := strings.TrimSuffix(strings.TrimSuffix(d.GetFrom(), "*"), "/"); from != "" {
 			known[from] += n
@@ -100,38 +100,38 @@ func namedPlaces(l *networking.LocalityLoadBalancerSetting, n int, known map[str
 	}
 }
 
-// asksPlace reports whether the locality of callers in a namespace matters.
-func (s *Snapshot) asksPlace(namespace string) bool {
+// needsLocality reports whether the locality of callers in a namespace matters.
+func (s *Snapshot) needsLocality(namespace string) bool {
 	ofMesh := s.Settings.LocalityLbSetting
 	return schema.LocalitiesEnabled(ofMesh) && len(ofMesh.GetDistribute()) > 0 ||
-		s.places.asked.has(everyNamespace) || s.places.asked.has(namespace)
+		s.localities.asked.has(everyNamespace) || s.localities.asked.has(namespace)
 }
 
-// unknownPlace stands for an unknown part of a locality.
-const unknownPlace = "_unknown"
+// unknownPart stands for an unknown part of a locality.
+const unknownPart = "_unknown"
 
-// place maps all localities that give the same configuration to one: the longest
+// knownLocality maps all localities that give the same configuration to one: the longest
 // known prefix.
-func (s *Snapshot) place(given string) string {
+func (s *Snapshot) knownLocality(given string) string {
 	known := given
-	for known != "" && !s.places.known.has(known) {
-		known = outerPlace(known)
+	for known != "" && !s.localities.known.has(known) {
+		known = outerLocality(known)
 	}
 	if known == given || known == "" {
 		return known
 	}
-	return known + "/" + unknownPlace
+	return known + "/" + unknownPart
 }
 
-// placeOf returns the locality of a proxy, as far as it matters: the one that its
+// localityOf returns the locality of a proxy, as far as it matters: the one that its
 // node states, else that of its first instance with a locality.
-func (s *Snapshot) placeOf(p Proxy, own []*Instance) string {
+func (s *Snapshot) localityOf(p Proxy, own []*Instance) string {
 	if p.Locality != "" {
-		return s.place(p.Locality)
+		return s.knownLocality(p.Locality)
 	}
 	for _, i := range own {
 		if i.Zone != "" {
-			return s.place(i.Zone)
+			return s.knownLocality(i.Zone)
 		}
 	}
 	return ""
@@ -140,6 +140,6 @@ func (s *Snapshot) placeOf(p Proxy, own []*Instance) string {
 // SameStated reports whether proxies are distinguished by stated domain and
 // locality as in another snapshot. It may return false if that is unknown.
 func (s *Snapshot) SameStated(other *Snapshot) bool {
-	return s.domains.names == other.domains.names && s.places.known.names == other.places.known.names &&
-		s.places.asked.names == other.places.asked.names
+	return s.domains.names == other.domains.names && s.localities.known.names == other.localities.known.names &&
+		s.localities.asked.names == other.localities.asked.names
 }
