@@ -4,7 +4,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/fleet"
-	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/pastviews"
 	"github.com/pilot-api/pilot-api/discovery/stream"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
@@ -65,7 +65,7 @@ const (
 var ErrWithheld = feedback.ErrWithheld
 
 // PastFor is how long past views are kept.
-const PastFor = history.PastFor
+const PastFor = pastviews.PastFor
 
 // Streams. Package stream documents each of these.
 type (

@@ -17,7 +17,7 @@
 //	cached    values that are made once and shared
 //	xds       resources, sets and answers, encoded once for each part
 //	compiled  a generation and its views
-//	history   views that were in force before
+//	pastviews views that were in force before
 //	feedback  the status of proxies and objects
 //	nack      which part of a response a proxy refuses, and what replaces it
 //	poll      the answers to proxies that poll
@@ -42,7 +42,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/fleet"
-	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/pastviews"
 	"github.com/pilot-api/pilot-api/discovery/stream"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -102,7 +102,7 @@ type Publisher struct {
 	metrics *metrics
 	made    time.Time
 	fleet   *fleet.Fleet
-	past    *history.ViewHistory
+	past    *pastviews.Recorder
 	larges  []int64 // the last revisions that were published with large objects
 	newest  verdict
 	// convergence measures how long changes take to reach proxies.
@@ -145,10 +145,10 @@ func New(opts Options) *Publisher {
 		AbsentFor: p.opts.AbsentFor, Turned: p.arrivals.turned,
 	}, p.age)
 	p.encoder = compiled.NewEncoder(p.opts.MaxProxies, p.opts.Log, p.recoverPanic, p.found)
-	p.past = history.New(history.Options{
+	p.past = pastviews.New(pastviews.Options{
 		Since:    func(revision int64) ([]schema.Change, int64, bool) { return p.opts.Source.Since(revision) },
 		Settings: p.opts.PastSettings, MaxViews: p.opts.MaxViews, Encoder: p.encoder, Alone: p.opts.Alone,
-		NewCompiler: func() history.Compiler { return p.newBeside() },
+		NewCompiler: func() pastviews.Compiler { return p.newBeside() },
 	})
 	p.streams = &stream.Shared{Encoder: p.encoder, Contents: xds.NewContents(), Convergence: &p.convergence, Revision: p.Revision}
 	p.checks = newChecker(p)

@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
-	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/pastviews"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -147,7 +147,7 @@ func (p *Publisher) follow(ctx context.Context, since time.Time, beside *sync.Wa
 // the large objects of their time.
 func (p *Publisher) boundPast(revision int64) {
 	p.larges = append(p.larges, revision)
-	if n := len(p.larges) - history.MaxHeld; n > 0 {
+	if n := len(p.larges) - pastviews.MaxHeld; n > 0 {
 		p.fleet.ForgetReplaced(p.larges[n-1])
 		p.larges = p.larges[n:]
 	}

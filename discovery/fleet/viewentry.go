@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
-	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/pastviews"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -38,7 +38,7 @@ type ViewEntry struct {
 	streams        int     // of the members
 	representative *Client // the member that the view is compiled for
 
-	recent history.RecentClusters
+	recent pastviews.RecentClusters
 	born   atomic.Int64 // serial of the generation of the first view
 
 	mu     sync.Mutex    // held while a view is made and put into place
@@ -233,6 +233,6 @@ func (e *ViewEntry) Release(letGo func()) {
 // that it should be at. It also returns a view with the clusters that the entry lost
 // recently, or nil if there are none. is reports whether the proxy is known to be at a
 // view.
-func (e *ViewEntry) PastViews(past *history.ViewHistory, proxy mesh.Proxy, next *compiled.View, is func(*compiled.View) bool) (views []*compiled.View, recent *compiled.View) {
+func (e *ViewEntry) PastViews(past *pastviews.Recorder, proxy mesh.Proxy, next *compiled.View, is func(*compiled.View) bool) (views []*compiled.View, recent *compiled.View) {
 	return past.ViewsOf(proxy, next, e.born.Load(), is), e.recent.View()
 }

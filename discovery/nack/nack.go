@@ -10,7 +10,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
-	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/pastviews"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/ir"
@@ -114,7 +114,7 @@ func (f *State) doubt(v *compiled.View) {
 	if slices.Contains(f.unclear, v) {
 		return
 	}
-	if len(f.unclear) == history.MaxHeld {
+	if len(f.unclear) == pastviews.MaxHeld {
 		f.unclear = f.unclear[1:]
 	}
 	f.unclear = append(f.unclear, v)

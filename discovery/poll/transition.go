@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
-	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/pastviews"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -79,7 +79,7 @@ const (
 // proxy was started. Before two such polls were seen, the longest delay in the mesh
 // settings is used.
 func (t *Transition) openBy(target *compiled.View) time.Duration {
-	return 4*min(t.paceFor(target), history.MaxPace) + grace
+	return 4*min(t.paceFor(target), pastviews.MaxPace) + grace
 }
 
 // paceFor returns the time between two polls for clusters, or a bound if it is not known.
@@ -93,7 +93,7 @@ func (t *Transition) paceFor(v *compiled.View) time.Duration {
 // closeBy returns the time after which old clusters go at the latest: there was time for
 // another poll for routes.
 func (t *Transition) closeBy(target *compiled.View) time.Duration {
-	return t.openBy(target) + 2*min(target.Config.RouteDelay, history.MaxPace) + grace
+	return t.openBy(target) + 2*min(target.Config.RouteDelay, pastviews.MaxPace) + grace
 }
 
 // Request is one poll: what the proxy says, and what is published for it.
@@ -352,7 +352,7 @@ func (t *Transition) advance(p Request, now time.Time, is func(*compiled.View) b
 	if added {
 		t.offered = time.Time{}
 	}
-	if len(t.held) == history.MaxHeld {
+	if len(t.held) == pastviews.MaxHeld {
 		t.drop()
 	}
 	t.held = append(t.held, next)
@@ -371,8 +371,8 @@ func (t *Transition) begin(p Request, now time.Time, is func(*compiled.View) boo
 	t.arrival, t.offered = now, time.Time{}
 	t.held, t.recent = p.Past(is)
 	t.held = append(t.held, p.Next)
-	if len(t.held) > history.MaxHeld {
-		t.held = t.held[len(t.held)-history.MaxHeld:]
+	if len(t.held) > pastviews.MaxHeld {
+		t.held = t.held[len(t.held)-pastviews.MaxHeld:]
 	}
 }
 
@@ -463,7 +463,7 @@ func (t *Transition) ForgetReplaced(by int64) {
 // with them of the clusters that only they have.
 func (t *Transition) release(target *compiled.View, now time.Time) {
 	maps.DeleteFunc(t.routed, func(_ string, s *subscription) bool { return s.silent(now, max(t.closeBy(target), lostFor)) })
-	if len(t.routed) == 0 && now.Sub(t.since) < t.closeBy(target) || !t.arrival.IsZero() && now.Sub(t.arrival) < max(t.closeBy(target), history.WarmingBound) {
+	if len(t.routed) == 0 && now.Sub(t.since) < t.closeBy(target) || !t.arrival.IsZero() && now.Sub(t.arrival) < max(t.closeBy(target), pastviews.WarmingBound) {
 		return // It is not yet known what the proxy routes by.
 	}
 	t.arrival = time.Time{}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
-	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/pastviews"
 )
 
 // A proxy that polls several replicas in turn may have a version from another replica that
@@ -28,7 +28,7 @@ const (
 	maxUnknownVersions = 64
 	// unknownFor is how long a proxy keeps an unknown version: after that no replica sends
 	// it any more, unless the replica is cut off.
-	unknownFor = history.PastFor
+	unknownFor = pastviews.PastFor
 	// CatchUpAge is how recently this replica must have had everything before it answers
 	// that a name does not exist.
 	CatchUpAge = time.Second
@@ -52,7 +52,7 @@ func (t *Transition) isUnknown(p Request, name string, last *passing, now time.T
 	}
 	waits := t.waitsFor(known, p, now)
 	if !waits && !known.old {
-		// By now the history has what other replicas sent in between.
+		// By now the past views have what other replicas sent in between.
 		known.old, t.roams = true, true
 		t.reset()
 		t.begin(p, now, is)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
-	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/discovery/nack"
+	"github.com/pilot-api/pilot-api/discovery/pastviews"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -102,7 +102,7 @@ func (st *Stream) leaving(target *compiled.Streamed, listeners, routes compiled.
 	} else if !st.arrival.IsZero() && !slices.Contains(st.pastViews, target.View) {
 		// The clusters that the proxy came with stay as long as this view. They may go with
 		// the next one.
-		st.pastViews = append(st.pastViews[max(0, len(st.pastViews)-history.MaxHeld):], target.View)
+		st.pastViews = append(st.pastViews[max(0, len(st.pastViews)-pastviews.MaxHeld):], target.View)
 	}
 	for _, v := range st.pastViews {
 		add(v)
@@ -135,7 +135,7 @@ func (st *Stream) isKnown() bool {
 // within reports whether a wait that began at a time still lasts. If so, Next looks again
 // at its end.
 func (st *Stream) within(since time.Time) bool {
-	now, end := time.Now(), since.Add(history.WarmingBound)
+	now, end := time.Now(), since.Add(pastviews.WarmingBound)
 	if !now.Before(end) {
 		return false
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
-	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/pastviews"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -177,7 +177,7 @@ func (st *Stream) HasNacks() bool { return st.refuses.Load() }
 
 // unansweredFor is how long a response may be unanswered in any case. It is twice the time
 // for which an Envoy may withhold its answer.
-const unansweredFor = 2 * history.WarmingBound
+const unansweredFor = 2 * pastviews.WarmingBound
 
 // EndUnanswered ends the stream if the proxy has left a response unanswered for long, and
 // the view of the response was replaced at a revision or before. The response keeps that

@@ -1,4 +1,4 @@
-package history
+package pastviews
 
 import (
 	"context"
@@ -17,26 +17,26 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// ViewHistory has views that proxies may have received and that are not in force here.
+// Recorder has views that proxies may have received and that are not in force here.
 // There are two kinds: views from before the start of this server, compiled from the
 // objects of that time under the present and earlier settings; and views that another
 // replica may have sent recently. The version in a poll is a hash and names no clusters.
 // The past views name them, so the server withdraws no cluster while old routes lead to it.
-type ViewHistory struct {
+type Recorder struct {
 	Options
 
 	mu     sync.Mutex
-	starts []*epoch // states from before the start, and the state at the start under each of the settings
-	first  *epoch
-	recent []*epoch // states that have ended since the start, oldest first
+	starts []*period // states from before the start, and the state at the start under each of the settings
+	first  *period
+	recent []*period // states that have ended since the start, oldest first
 	// skipped are states that were never in force here, because the source delivered
 	// several at once, oldest first. Other replicas may have sent them.
-	skipped []*epoch
+	skipped []*period
 	since   time.Time
 	time    *rate.Limiter // for states since the start; one token is one nanosecond
 }
 
-// Options configure a ViewHistory. All fields are required except Settings and Alone.
+// Options configure a Recorder. All fields are required except Settings and Alone.
 type Options struct {
 	// Since returns the changes after a revision, and false if they are not known.
 	Since func(revision int64) (changes []schema.Change, present int64, ok bool)
@@ -53,7 +53,7 @@ type Options struct {
 	MaxViews int
 }
 
-// Compiler is the part of a compile.Compiler that a ViewHistory uses.
+// Compiler is the part of a compile.Compiler that a Recorder uses.
 type Compiler interface {
 	Advance(next *mesh.Snapshot)
 	ProxyWithin(ctx context.Context, traits mesh.Traits) (*ir.Config, diag.List, error)
@@ -61,13 +61,13 @@ type Compiler interface {
 	Close()
 }
 
-// New returns a ViewHistory without any state.
-func New(opts Options) *ViewHistory {
-	return &ViewHistory{Options: opts, time: rate.NewLimiter(rate.Limit(float64(time.Second)*share), int(savings))}
+// New returns a Recorder without any state.
+func New(opts Options) *Recorder {
+	return &Recorder{Options: opts, time: rate.NewLimiter(rate.Limit(float64(time.Second)*share), int(savings))}
 }
 
-// epoch is when a state of the past was in force.
-type epoch struct {
+// period is when a state of the past was in force.
+type period struct {
 	state  *pastState
 	serial int64 // of the generation that it was, before all for those of the start
 	lasted time.Duration
@@ -101,14 +101,14 @@ const (
 
 // Begin records the first snapshot, and forgets it after PastFor. No view of it is compiled
 // before a proxy needs it.
-func (p *ViewHistory) Begin(first *mesh.Snapshot) {
+func (p *Recorder) Begin(first *mesh.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.since = time.Now()
-	p.starts = append(p.stored(0, first), p.epochOf(func() *mesh.Snapshot { return first }))
+	p.starts = append(p.stored(0, first), p.periodOf(func() *mesh.Snapshot { return first }))
 	p.first = p.starts[len(p.starts)-1]
 	for _, settings := range p.Settings {
-		p.starts = append(p.starts, p.epochOf(func() *mesh.Snapshot {
+		p.starts = append(p.starts, p.periodOf(func() *mesh.Snapshot {
 			return mesh.NewSnapshot(first.Revision, settings, compiled.ObjectsOf(first)).WithFiles(first.Files)
 		}))
 	}
@@ -124,7 +124,7 @@ const maxStored = 1 << 8
 
 // stored returns the last states of the source between a revision and a snapshot, oldest
 // first. Another server may have sent them a moment ago.
-func (p *ViewHistory) stored(after int64, first *mesh.Snapshot) (states []*epoch) {
+func (p *Recorder) stored(after int64, first *mesh.Snapshot) (states []*period) {
 	known, _ := p.objectsAt(first.Revision)
 	for r := first.Revision - 1; r > after && r > first.Revision-maxStored && len(states) < maxRecent; r-- {
 		former, ok := p.objectsAt(r)
@@ -135,7 +135,7 @@ func (p *ViewHistory) stored(after int64, first *mesh.Snapshot) (states []*epoch
 			continue
 		}
 		known = former
-		states = append(states, p.epochOf(func() *mesh.Snapshot {
+		states = append(states, p.periodOf(func() *mesh.Snapshot {
 			return mesh.NewSnapshot(r, first.Settings, with(compiled.ObjectsOf(first), former)).WithFiles(first.Files)
 		}))
 	}
@@ -145,7 +145,7 @@ func (p *ViewHistory) stored(after int64, first *mesh.Snapshot) (states []*epoch
 
 // objectsAt returns the objects that differ between a revision and now, as they were at
 // that revision; nil for an object that did not exist. ok is false if they are not known.
-func (p *ViewHistory) objectsAt(revision int64) (map[schema.Key]*schema.Object, bool) {
+func (p *Recorder) objectsAt(revision int64) (map[schema.Key]*schema.Object, bool) {
 	changes, _, ok := p.Since(revision)
 	former := map[schema.Key]*schema.Object{}
 	for _, c := range changes {
@@ -171,13 +171,13 @@ func with(all []*schema.Object, instead map[schema.Key]*schema.Object) []*schema
 	return out
 }
 
-func (p *ViewHistory) epochOf(snapshot func() *mesh.Snapshot) *epoch {
-	return &epoch{state: &pastState{past: p, snapshot: snapshot}, serial: -1}
+func (p *Recorder) periodOf(snapshot func() *mesh.Snapshot) *period {
+	return &period{state: &pastState{past: p, snapshot: snapshot}, serial: -1}
 }
 
 // End records a generation that is no longer in force.
-func (p *ViewHistory) End(g, next *compiled.Generation) {
-	var skipped []*epoch
+func (p *Recorder) End(g, next *compiled.Generation) {
+	var skipped []*period
 	if !p.Alone {
 		skipped = p.stored(g.Mesh.Revision, next.Mesh)
 	}
@@ -189,7 +189,7 @@ func (p *ViewHistory) End(g, next *compiled.Generation) {
 	p.skipped = append(p.skipped, skipped...)
 	p.skipped = p.skipped[max(0, len(p.skipped)-maxRecent):]
 	was := g.Mesh
-	e := p.epochOf(func() *mesh.Snapshot { return was })
+	e := p.periodOf(func() *mesh.Snapshot { return was })
 	e.state.sinceStart = true
 	if g.Serial == 0 && p.first != nil {
 		e.state = p.first.state
@@ -209,10 +209,10 @@ func (p *ViewHistory) End(g, next *compiled.Generation) {
 }
 
 // forget drops the states that ended more than PastFor ago.
-func (p *ViewHistory) forget() {
+func (p *Recorder) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	over := func(e *epoch) bool { return time.Since(e.ended) >= PastFor }
+	over := func(e *period) bool { return time.Since(e.ended) >= PastFor }
 	p.recent = slices.DeleteFunc(p.recent, over)
 	if len(p.recent) == 0 {
 		p.skipped = nil
@@ -224,7 +224,7 @@ func (p *ViewHistory) forget() {
 // to be at, if there is one. The entry of the proxy itself keeps the view that was in force
 // when the entry was made. ViewsOf leaves out a state for which there is too little memory
 // or time, as if it had never been in force.
-func (p *ViewHistory) ViewsOf(proxy mesh.Proxy, next *compiled.View, born int64, is func(*compiled.View) bool) []*compiled.View {
+func (p *Recorder) ViewsOf(proxy mesh.Proxy, next *compiled.View, born int64, is func(*compiled.View) bool) []*compiled.View {
 	var out []*compiled.View
 	var seen []*pastState
 	for _, e := range slices.Backward(p.before(born)) {
@@ -248,16 +248,16 @@ func (p *ViewHistory) ViewsOf(proxy mesh.Proxy, next *compiled.View, born int64,
 }
 
 // before returns the states that ended before a generation, oldest first.
-func (p *ViewHistory) before(serial int64) []*epoch {
+func (p *Recorder) before(serial int64) []*period {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := slices.Concat(p.starts, p.recent, p.skipped)
-	return slices.DeleteFunc(all, func(e *epoch) bool { return e.serial >= serial })
+	return slices.DeleteFunc(all, func(e *period) bool { return e.serial >= serial })
 }
 
 // MakeRoom drops all compiled past views. They are compiled again on request, if memory
 // allows.
-func (p *ViewHistory) MakeRoom() {
+func (p *Recorder) MakeRoom() {
 	for _, e := range p.before(math.MaxInt64) {
 		e.state.drop()
 	}

@@ -1,4 +1,4 @@
-package history
+package pastviews
 
 import (
 	"context"
@@ -15,19 +15,19 @@ import (
 // pastState is one state of the past, with the views that were asked for. It is compiled
 // apart from what holds now, and only while that leaves room for it.
 type pastState struct {
-	past     *ViewHistory
+	past     *Recorder
 	snapshot func() *mesh.Snapshot
 	// sinceStart is set for a state since the start of the server.
 	sinceStart bool
 
 	mu    sync.Mutex
-	made  *pastViews // nil before somebody asks, and while there is no room
-	tried time.Time  // when there was none
+	made  *stateViews // nil before somebody asks, and while there is no room
+	tried time.Time   // when there was none
 }
 
-// pastViews are the views of one state. Each keeps the compiler in memory that it comes
+// stateViews are the views of one state. Each keeps the compiler in memory that it comes
 // from, so what they take is counted as long as a proxy may be at one of them.
-type pastViews struct {
+type stateViews struct {
 	*compiled.Generation
 	compiler Compiler
 	views    map[string]*compiled.View
@@ -84,25 +84,25 @@ func (s *pastState) drop() {
 }
 
 // hasTime reports whether any time is left to compile states since the start.
-func (p *ViewHistory) hasTime() bool { return p.time.Tokens() > 0 }
+func (p *Recorder) hasTime() bool { return p.time.Tokens() > 0 }
 
 // spend takes off the time since began.
-func (p *ViewHistory) spend(began time.Time) {
+func (p *Recorder) spend(began time.Time) {
 	now := time.Now()
 	p.time.ReserveN(now, int(min(now.Sub(began), savings)))
 }
 
-func (p *ViewHistory) compile(snapshot func() *mesh.Snapshot) (made *pastViews, err error) {
+func (p *Recorder) compile(snapshot func() *mesh.Snapshot) (made *stateViews, err error) {
 	err = p.Encoder.Contain("mesh of the past", func() error {
 		g := compiled.NewGeneration(p.Encoder, snapshot(), nil)
-		made = &pastViews{Generation: g, compiler: p.NewCompiler(), views: map[string]*compiled.View{}}
+		made = &stateViews{Generation: g, compiler: p.NewCompiler(), views: map[string]*compiled.View{}}
 		made.compiler.Advance(g.Mesh)
 		return nil
 	})
 	return made, err
 }
 
-func (p *ViewHistory) viewOf(made *pastViews, proxy mesh.Proxy) (*compiled.View, error) {
+func (p *Recorder) viewOf(made *stateViews, proxy mesh.Proxy) (*compiled.View, error) {
 	traits := made.Mesh.TraitsOf(proxy)
 	key := traits.Key()
 	var config *ir.Config

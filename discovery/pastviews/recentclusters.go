@@ -1,4 +1,4 @@
-package history
+package pastviews
 
 import (
 	"maps"
@@ -15,8 +15,8 @@ import (
 // not report this.
 type RecentClusters struct {
 	mu             sync.Mutex
-	turned         time.Time
-	recent, before map[string]*ir.Cluster // lost since turned, and lost in the PastFor before that
+	rotated        time.Time
+	recent, before map[string]*ir.Cluster // lost since rotated, and lost in the PastFor before that
 }
 
 // maxRecentClusters bounds the lost clusters of an entry.
@@ -29,7 +29,7 @@ func (l *RecentClusters) Note(gone []*ir.Cluster) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.turn()
+	l.rotate()
 	if l.recent == nil {
 		l.recent = map[string]*ir.Cluster{}
 	}
@@ -44,7 +44,7 @@ func (l *RecentClusters) Note(gone []*ir.Cluster) {
 func (l *RecentClusters) View() *compiled.View {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.turn()
+	l.rotate()
 	all := maps.Clone(l.before)
 	if all == nil {
 		all = map[string]*ir.Cluster{}
@@ -56,12 +56,12 @@ func (l *RecentClusters) View() *compiled.View {
 	return &compiled.View{Config: &ir.Config{Clusters: slices.SortedFunc(maps.Values(all), compiled.ByClusterName)}}
 }
 
-// turn forgets the clusters that were lost too long ago.
-func (l *RecentClusters) turn() {
-	switch since := time.Since(l.turned); {
+// rotate forgets the clusters that were lost too long ago.
+func (l *RecentClusters) rotate() {
+	switch since := time.Since(l.rotated); {
 	case since > 2*PastFor:
-		l.before, l.recent, l.turned = nil, nil, time.Now()
+		l.before, l.recent, l.rotated = nil, nil, time.Now()
 	case since > PastFor:
-		l.before, l.recent, l.turned = l.recent, nil, time.Now()
+		l.before, l.recent, l.rotated = l.recent, nil, time.Now()
 	}
 }
