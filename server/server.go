@@ -5,7 +5,7 @@
 // A request passes middleware.go (id, log, metrics, panics) and the routes in
 // server.go to the handler of one of the packages below. The handler decodes the
 // request (packages wire and intake), calls the store or discovery, and answers
-// (packages view and answer). Every failure is answered by fail in errors.go as a
+// (packages render and answer). Every failure is answered by fail in errors.go as a
 // Status object.
 //
 // The handlers:
@@ -52,9 +52,9 @@ import (
 	"github.com/pilot-api/pilot-api/server/inspect"
 	"github.com/pilot-api/pilot-api/server/intake"
 	"github.com/pilot-api/pilot-api/server/objects"
+	"github.com/pilot-api/pilot-api/server/render"
 	"github.com/pilot-api/pilot-api/server/rest"
 	"github.com/pilot-api/pilot-api/server/status"
-	"github.com/pilot-api/pilot-api/server/view"
 	"github.com/pilot-api/pilot-api/server/watch"
 )
 
@@ -105,7 +105,7 @@ func New(opts Options) *Server {
 // compose makes the handlers from what they share.
 func (s *Server) compose() {
 	opts, writes := s.opts, acknowledging{s.opts.Store, s.opts.Discovery}
-	shown, reads := &view.Statuses{}, answer.NewLargeReads(opts.LongReads)
+	shown, reads := &render.Statuses{}, answer.NewLargeReads(opts.LongReads)
 	var check func(context.Context, []schema.Change, bool) diag.List
 	var await func(context.Context, int64) error
 	if opts.Discovery != nil {

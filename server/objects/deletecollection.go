@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/view"
+	"github.com/pilot-api/pilot-api/server/render"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -47,7 +47,7 @@ func (k *resource) deleteCollection(w http.ResponseWriter, r *http.Request) erro
 // deleteSelected deletes the objects that are selected at the moment of their
 // deletion: it deletes each object only if it is still as it was found. If one has
 // changed, it searches for the remaining objects again.
-func (k *resource) deleteSelected(ctx context.Context, writes store.Interface, scope store.Scope, selected view.Selection, pre store.Preconditions) (*store.List, error) {
+func (k *resource) deleteSelected(ctx context.Context, writes store.Interface, scope store.Scope, selected render.Selection, pre store.Preconditions) (*store.List, error) {
 	deleted, revision := map[schema.Key]*schema.Object{}, int64(0)
 	for {
 		found, err := k.page(ctx, selected.Narrow(scope), selected, store.ListOptions{})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/answer"
-	"github.com/pilot-api/pilot-api/server/view"
+	"github.com/pilot-api/pilot-api/server/render"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -22,13 +22,13 @@ func (k *resource) writeObject(w http.ResponseWriter, r *http.Request, code int,
 	case wire.Table:
 		return k.WriteTable(w, r, code, metav1.ListMeta{ResourceVersion: o.Meta.ResourceVersion}, one)
 	case wire.Metadata:
-		return answer.WriteValue(w, code, f, view.MetadataOf(o.Meta))
+		return answer.WriteValue(w, code, f, render.MetadataOf(o.Meta))
 	}
 	statuses := k.Recent().Texts(one)
 	if answer.Unchanged(w, r, answer.TagOf(f, o.Meta.ResourceVersion, one, statuses)) {
 		return nil
 	}
-	return answer.WriteText(w, code, f, view.WithStatus(o, k.VersionOf(o), statuses[0]))
+	return answer.WriteText(w, code, f, render.WithStatus(o, k.VersionOf(o), statuses[0]))
 }
 
 // writeList answers with a list.
@@ -38,7 +38,7 @@ func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f wire.Form
 	case wire.Table:
 		return k.WriteTable(w, r, http.StatusOK, meta, list.Items)
 	case wire.MetadataList:
-		return view.WriteMetadataList(w, r, meta, list.Items)
+		return render.WriteMetadataList(w, r, meta, list.Items)
 	case wire.YAML:
 		statuses := k.Recent().Texts(list.Items)
 		if answer.Unchanged(w, r, answer.TagOf(f, meta.ResourceVersion, list.Items, statuses)) {
@@ -77,7 +77,7 @@ func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, meta metav1.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := wire.WriteYAMLItem(out, view.WithStatus(o, k.Version, statuses[i])); err != nil {
+		if err := wire.WriteYAMLItem(out, render.WithStatus(o, k.Version, statuses[i])); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/openapi"
-	"github.com/pilot-api/pilot-api/server/view"
+	"github.com/pilot-api/pilot-api/server/render"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
@@ -27,9 +27,9 @@ func (a *API) Endpoints(kind *schema.Kind, version string, watch wire.Handler) [
 	options := &openapi.Content{Media: wire.ObjectTypes, Shape: openapi.AnyShape}
 	part := &openapi.Content{Media: slices.Concat(patchTypesOf(kind), applyTypes), Shape: openapi.AnyShape}
 	endpoints := []openapi.Endpoint{
-		{Method: http.MethodGet, Path: all, Handler: k.list, Watch: watch, Params: view.ListParams, Success: 200, Answer: list,
+		{Method: http.MethodGet, Path: all, Handler: k.list, Watch: watch, Params: render.ListParams, Success: 200, Answer: list,
 			Doc: ofAllNamespaces},
-		{Method: http.MethodGet, Path: collection, Handler: k.list, Watch: watch, Params: view.ListParams, Success: 200, Answer: list,
+		{Method: http.MethodGet, Path: collection, Handler: k.list, Watch: watch, Params: render.ListParams, Success: 200, Answer: list,
 			Doc: "Lists or watches the objects of a namespace."},
 		{Method: http.MethodPost, Path: collection, Handler: k.admitted(k.create), Params: writeParams, Body: &sent, Success: 201, Answer: one,
 			Doc: "Creates an object."},

@@ -12,8 +12,8 @@ import (
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/answer"
+	"github.com/pilot-api/pilot-api/server/render"
 	"github.com/pilot-api/pilot-api/server/status"
-	"github.com/pilot-api/pilot-api/server/view"
 	"github.com/pilot-api/pilot-api/server/wire"
 )
 
@@ -46,7 +46,7 @@ func (t *listText) tag() string { return answer.TagOf(wire.JSON, t.revision, t.i
 func (t *listText) size() int {
 	size := len(t.head) + max(0, len(t.items)-1) + len(listTail)
 	for i, o := range t.items {
-		size += view.SizeWithStatus(o, t.version, t.statuses[i])
+		size += render.SizeWithStatus(o, t.version, t.statuses[i])
 	}
 	return size
 }
@@ -60,7 +60,7 @@ func (t *listText) writeTo(w io.Writer) {
 			if i > 0 {
 				_ = out.WriteByte(',')
 			}
-			_, _ = out.Write(view.AppendWithStatus(out.AvailableBuffer(), o, t.version, t.statuses[i]))
+			_, _ = out.Write(render.AppendWithStatus(out.AvailableBuffer(), o, t.version, t.statuses[i]))
 		}
 		_, _ = out.WriteString(listTail)
 		return nil

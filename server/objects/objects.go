@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/server/answer"
 	"github.com/pilot-api/pilot-api/server/gate"
 	"github.com/pilot-api/pilot-api/server/intake"
-	"github.com/pilot-api/pilot-api/server/view"
+	"github.com/pilot-api/pilot-api/server/render"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -28,7 +28,7 @@ type Options struct {
 	// Check returns warnings about written objects, or objects that a dry run would write,
 	// in the context of all other objects. Nil means no warnings.
 	Check      func(ctx context.Context, changes []schema.Change, dryRun bool) diag.List
-	Statuses   *view.Statuses
+	Statuses   *render.Statuses
 	Bodies     *intake.Decoder
 	LargeReads *answer.LargeReads
 	Pacer      *answer.Pacer
@@ -57,10 +57,10 @@ func New(opts Options) *API {
 // resource answers the URLs of one kind in one version.
 type resource struct {
 	*API
-	*view.Resource
+	*render.Resource
 }
 
 // of returns the resource of a kind in a version.
 func (a *API) of(kind *schema.Kind, version string) *resource {
-	return &resource{a, view.New(a.opts.Statuses, kind, version)}
+	return &resource{a, render.New(a.opts.Statuses, kind, version)}
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/view"
+	"github.com/pilot-api/pilot-api/server/render"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -52,7 +52,7 @@ func (k *resource) continued(q url.Values, token string) (store.ListOptions, err
 const leastScan = 500
 
 // page lists up to opts.Limit selected objects, all at one revision.
-func (k *resource) page(ctx context.Context, scope store.Scope, selected view.Selection, opts store.ListOptions) (*store.List, error) {
+func (k *resource) page(ctx context.Context, scope store.Scope, selected render.Selection, opts store.ListOptions) (*store.List, error) {
 	if selected.All() || opts.Limit == 0 {
 		list, err := k.opts.Reads.List(ctx, scope, opts)
 		if err != nil {

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/pilot-api/pilot-api/server/view"
+	"github.com/pilot-api/pilot-api/server/render"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -51,7 +51,7 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := wire.Query(r)
-	if err := wire.CheckParams(q, view.ListParams); err != nil {
+	if err := wire.CheckParams(q, render.ListParams); err != nil {
 		return err
 	}
 	if err := noInitialEvents(q); err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/server/view"
+	"github.com/pilot-api/pilot-api/server/render"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -19,7 +19,7 @@ import (
 // eventEncoder writes the frames of a watch: {"type":…,"object":…}, one per line.
 // The object is its stored bytes, or a table with one row.
 type eventEncoder struct {
-	k       *view.Resource
+	k       *render.Resource
 	format  wire.Format
 	include metav1.IncludeObjectPolicy
 	begun   bool // whether the columns of the table were sent
@@ -31,7 +31,7 @@ func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object, w
 	case e.format == wire.Table:
 		return e.table(out, kind, e.k.NewTable(metav1.ListMeta{ResourceVersion: o.Meta.ResourceVersion}, []*schema.Object{o}, e.include))
 	case e.format == wire.Metadata:
-		text, err := json.Marshal(view.MetadataOf(o.Meta))
+		text, err := json.Marshal(render.MetadataOf(o.Meta))
 		if err != nil {
 			return fmt.Errorf("encode metadata: %w", err)
 		}
@@ -61,7 +61,7 @@ func (e *eventEncoder) bookmark(out *bufio.Writer, revision int64, endsState boo
 	}
 	of := e.k.TypeMeta()
 	if e.format == wire.Metadata {
-		of = view.MetadataType
+		of = render.MetadataType
 	}
 	return e.frame(out, store.BookmarkFrame, []byte(`{"kind":"`+of.Kind+`","apiVersion":"`+of.APIVersion+
 		`","metadata":{"resourceVersion":"`+text+`"`+more+`}}`))
@@ -85,7 +85,7 @@ func (e *eventEncoder) tableBookmark(out *bufio.Writer, revision string, endsSta
 	if endsState {
 		t.Rows = []metav1.TableRow{{
 			Cells: make([]any, len(e.k.Columns())),
-			Object: runtime.RawExtension{Object: view.MetadataOf(metav1.ObjectMeta{
+			Object: runtime.RawExtension{Object: render.MetadataOf(metav1.ObjectMeta{
 				ResourceVersion: revision, Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
 			})},
 		}}

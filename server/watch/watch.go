@@ -13,7 +13,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/security/authz"
-	"github.com/pilot-api/pilot-api/server/view"
+	"github.com/pilot-api/pilot-api/server/render"
 	"github.com/pilot-api/pilot-api/server/wire"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -21,7 +21,7 @@ import (
 // Options configure a Handler.
 type Options struct {
 	Reads    store.Reader
-	Statuses *view.Statuses
+	Statuses *render.Statuses
 	// RequestTimeout bounds the time until a watch has begun, and RevisionTimeout the wait
 	// for the revision that it asks for.
 	RequestTimeout, RevisionTimeout time.Duration
@@ -58,7 +58,7 @@ func New(opts Options) *Handler {
 // watched answers the watches of one kind in one version.
 type watched struct {
 	*Handler
-	*view.Resource
+	*render.Resource
 }
 
 // Kind returns the handler of watches of a kind in a version.
@@ -67,7 +67,7 @@ func (h *Handler) Kind(kind *schema.Kind, version string) wire.Handler {
 }
 
 func (h *Handler) of(kind *schema.Kind, version string) *watched {
-	return &watched{h, view.New(h.opts.Statuses, kind, version)}
+	return &watched{h, render.New(h.opts.Statuses, kind, version)}
 }
 
 // watch answers ?watch=true on a collection. Failures get a real status code before
@@ -78,7 +78,7 @@ func (k *watched) watch(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return errNoHead()
 	}
-	asked, err := k.watchRequest(r, k.Scope(r), view.ListParams, wire.JSON, wire.Table, wire.Metadata, wire.Events)
+	asked, err := k.watchRequest(r, k.Scope(r), render.ListParams, wire.JSON, wire.Table, wire.Metadata, wire.Events)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (k *watched) serveWatch(w http.ResponseWriter, r *http.Request, asked *watc
 // watchRequest is a decoded query of a watch.
 type watchRequest struct {
 	scope    store.Scope
-	selected view.Selection
+	selected render.Selection
 	// after is the resourceVersion to resume from. If it is 0, the watch begins with
 	// the present state as ADDED events, as fresh as fresh requires.
 	after     int64
@@ -175,7 +175,7 @@ func (k *watched) watchRequest(r *http.Request, scope store.Scope, allowed []str
 		return nil, err
 	}
 	asked.timeout = watchTime(seconds)
-	include, err := view.IncludeObjectParam(r)
+	include, err := render.IncludeObjectParam(r)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package view
+package render
 
 import (
 	"github.com/pilot-api/pilot-api/schema"

@@ -1,4 +1,4 @@
-// Package view shows stored objects in answers: in a version of their kind, with their
+// Package render shows stored objects in answers: in a version of their kind, with their
 // status, as rows of a table or as metadata alone, and only those that a client selects.
 //
 // Callers give it objects of the store and their statuses. It returns their JSON and
@@ -11,4 +11,4 @@
 //	table.go        tables for kubectl
 //	metadata.go     objects that are reduced to their metadata
 //	items.go        the items of a list, one by one
-package view
+package render
