@@ -30,9 +30,9 @@ type arrivals struct {
 	leftOut atomic.Int64
 	changes atomic.Uint64 // counts who came and went
 
-	connects    *prometheus.CounterVec
-	disconnects *prometheus.CounterVec
-	turns       *prometheus.CounterVec
+	connects     *prometheus.CounterVec
+	disconnects  *prometheus.CounterVec
+	changeCounts *prometheus.CounterVec
 }
 
 // Values of metric labels: how a stream ended, and whether a proxy began to refuse or to
@@ -40,8 +40,8 @@ type arrivals struct {
 const (
 	endedByProxy = "closed"
 	endedLost    = "lost"
-	turnRefuses  = "refuses"
-	turnAccepts  = "accepts"
+	nowRefuses   = "refuses"
+	nowAccepts   = "accepts"
 )
 
 func newArrivals(log *slog.Logger, registry prometheus.Registerer) *arrivals {
@@ -52,9 +52,9 @@ func newArrivals(log *slog.Logger, registry prometheus.Registerer) *arrivals {
 	}
 	a := &arrivals{
 		log: log, pace: rate.NewLimiter(arrivalLines, arrivalBurst),
-		connects:    counter("connects_total", "Streams of proxies that began, by transport.", "transport"),
-		disconnects: counter("disconnects_total", "Streams of proxies that ended, by transport and how: closed by the proxy, or lost.", "transport", "how"),
-		turns:       counter("turns_total", "Times that a proxy began to refuse something of its configuration, or accepts all of it again.", "to"),
+		connects:     counter("connects_total", "Streams of proxies that began, by transport.", "transport"),
+		disconnects:  counter("disconnects_total", "Streams of proxies that ended, by transport and how: closed by the proxy, or lost.", "transport", "how"),
+		changeCounts: counter("turns_total", "Times that a proxy began to refuse something of its configuration, or accepts all of it again.", "to"),
 	}
 	for _, over := range streamed {
 		a.connects.WithLabelValues(string(over))
@@ -62,8 +62,8 @@ func newArrivals(log *slog.Logger, registry prometheus.Registerer) *arrivals {
 			a.disconnects.WithLabelValues(string(over), how)
 		}
 	}
-	for _, to := range []string{turnRefuses, turnAccepts} {
-		a.turns.WithLabelValues(to)
+	for _, to := range []string{nowRefuses, nowAccepts} {
+		a.changeCounts.WithLabelValues(to)
 	}
 	return a
 }
@@ -86,14 +86,14 @@ func (a *arrivals) left(c *fleet.Client, st *stream.Stream) {
 	a.tell("proxy disconnected", "node", c.Node.ID, "transport", st.Transport(), "how", how, "after", time.Since(st.Since()))
 }
 
-// turned tells that a proxy began to refuse something, or ceased to.
-func (a *arrivals) turned(node string, refuses bool) {
+// refusalChanged tells that a proxy began to refuse something, or ceased to.
+func (a *arrivals) refusalChanged(node string, refuses bool) {
 	if refuses {
-		a.turns.WithLabelValues(turnRefuses).Inc()
+		a.changeCounts.WithLabelValues(nowRefuses).Inc()
 		a.tell("proxy refuses a part of its configuration, or does not get it", "node", node)
 		return
 	}
-	a.turns.WithLabelValues(turnAccepts).Inc()
+	a.changeCounts.WithLabelValues(nowAccepts).Inc()
 	a.tell("proxy accepts all of its configuration again", "node", node)
 }
 

@@ -37,11 +37,11 @@ const (
 // of what is published and has no views except those of checkv1.go.
 type checker struct {
 	*Publisher
-	line      chan struct{} // a place for each check that waits or runs
-	turn      chan struct{}
+	admitted  chan struct{} // a token for each check that waits or runs
+	running   chan struct{}
 	allowance allowance
 	long      atomic.Bool   // a check of large objects runs, and no write waits for it
-	longBegan chan struct{} // receives once for each write that waits for its turn when such a check begins
+	longBegan chan struct{} // receives once for each write that waits to start when such a check begins
 	done      *prometheus.CounterVec
 
 	// The running check owns the following fields.
@@ -64,7 +64,7 @@ type checker struct {
 
 func newChecker(p *Publisher) *checker {
 	return &checker{
-		Publisher: p, line: make(chan struct{}, maxWaitingChecks), turn: make(chan struct{}, 1), longBegan: make(chan struct{}),
+		Publisher: p, admitted: make(chan struct{}, maxWaitingChecks), running: make(chan struct{}, 1), longBegan: make(chan struct{}),
 		// One write may take as long as it may wait.
 		allowance: allowance{share: checkShare, most: max(checkSavings, p.opts.CheckPatience)},
 	}
@@ -92,14 +92,14 @@ func (c *checker) check(ctx context.Context, w Written) (diag.List, string) {
 		return nil, checkBusy
 	}
 	select {
-	case c.line <- struct{}{}:
+	case c.admitted <- struct{}{}:
 	default:
 		return nil, checkBusy
 	}
 	patience := time.NewTimer(c.opts.CheckPatience)
 	defer patience.Stop()
-	if !c.awaitTurn(ctx, patience.C) {
-		<-c.line
+	if !c.awaitStart(ctx, patience.C) {
+		<-c.admitted
 		return nil, checkBusy
 	}
 	type result struct {
@@ -108,7 +108,7 @@ func (c *checker) check(ctx context.Context, w Written) (diag.List, string) {
 	}
 	found := make(chan result, 2)
 	go func() {
-		defer func() { <-c.turn; <-c.line }()
+		defer func() { <-c.running; <-c.admitted }()
 		problems, outcome := c.look(w, func() { found <- result{nil, checkBusy} })
 		found <- result{problems, outcome}
 	}()
@@ -121,11 +121,11 @@ func (c *checker) check(ctx context.Context, w Written) (diag.List, string) {
 	return nil, checkBusy
 }
 
-// awaitTurn returns false if the turn does not come in time, or a check of large objects
+// awaitStart returns false if the check cannot start in time, or a check of large objects
 // begins before.
-func (c *checker) awaitTurn(ctx context.Context, late <-chan time.Time) bool {
+func (c *checker) awaitStart(ctx context.Context, late <-chan time.Time) bool {
 	select {
-	case c.turn <- struct{}{}:
+	case c.running <- struct{}{}:
 		return true
 	case <-c.longBegan:
 	case <-late:
@@ -134,7 +134,7 @@ func (c *checker) awaitTurn(ctx context.Context, late <-chan time.Time) bool {
 	return false
 }
 
-// look checks with the turn in hand. To start the compiler takes none of the allowance,
+// look checks while no other check runs. To start the compiler takes none of the allowance,
 // unless the check fails. No write waits while look checks large objects of others: it
 // calls busy first.
 func (c *checker) look(w Written, busy func()) (problems diag.List, outcome string) {
@@ -221,7 +221,7 @@ func (c *checker) follow(w Written, busy func()) bool {
 	return true
 }
 
-// beginLong ends the wait of all writes that wait for their turn, and has later ones not
+// beginLong ends the wait of all writes that wait to start, and has later ones not
 // begin to wait until the check ends.
 func (c *checker) beginLong() {
 	c.long.Store(true)
@@ -293,8 +293,8 @@ func (c *checker) object(key schema.Key) *schema.Object { return c.at.Object(key
 // rest drops everything that only checks need if there was no write since it last ran.
 func (c *checker) rest() {
 	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
+	case c.running <- struct{}{}:
+		defer func() { <-c.running }()
 	default:
 		return
 	}

@@ -125,15 +125,15 @@ type Publisher struct {
 	results     *compile.Quota  // of all compilers
 	compiler    compiler
 	questions   sync.Mutex // see asking
-	// turn is taken before encoder.Advancing is locked. Callers get it in the order in
+	// advanceQueue is taken before encoder.Advancing is locked. Callers get it in the order in
 	// which they ask; a sync.RWMutex may prefer a later writer.
-	turn *semaphore.Weighted
+	advanceQueue *semaphore.Weighted
 }
 
 // New returns a Publisher that has nothing before Run. It panics if metrics of the same
 // names are registered already.
 func New(opts Options) *Publisher {
-	p := &Publisher{opts: opts.withDefaults(), made: time.Now(), turn: semaphore.NewWeighted(1)}
+	p := &Publisher{opts: opts.withDefaults(), made: time.Now(), advanceQueue: semaphore.NewWeighted(1)}
 	p.results = compile.NewQuota(p.opts.MaxResults)
 	p.newCompiler = func() compiler { return compile.NewCompilerWithin(p.results) }
 	p.newBeside = func() compiler { return compile.NewCompilerBeside(p.results) }
@@ -142,7 +142,7 @@ func New(opts Options) *Publisher {
 	p.fleet = fleet.New(fleet.Options{
 		MaxProxies: p.opts.MaxProxies, MaxViews: p.opts.MaxViews, ProxyIdle: p.opts.ProxyIdle,
 		Domain: p.opts.Settings.Domain, Began: p.made,
-		AbsentFor: p.opts.AbsentFor, Turned: p.arrivals.turned,
+		AbsentFor: p.opts.AbsentFor, RefusalChanged: p.arrivals.refusalChanged,
 	}, p.age)
 	p.encoder = compiled.NewEncoder(p.opts.MaxProxies, p.opts.Log, p.recoverPanic, p.found)
 	p.past = pastviews.New(pastviews.Options{

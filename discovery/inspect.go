@@ -91,11 +91,11 @@ func (p *Publisher) asking() (done func()) {
 
 // advancing locks encoder.Advancing. Callers get it in the order of their calls.
 func (p *Publisher) advancing() (done func()) {
-	_ = p.turn.Acquire(context.Background(), 1) // This fails only if the context ends, and it never does.
+	_ = p.advanceQueue.Acquire(context.Background(), 1) // This fails only if the context ends, and it never does.
 	p.encoder.Advancing.Lock()
 	return func() {
 		p.encoder.Advancing.Unlock()
-		p.turn.Release(1)
+		p.advanceQueue.Release(1)
 	}
 }
 

@@ -19,9 +19,9 @@ type Options struct {
 	Domain               string        // of the mesh
 	Began                time.Time     // when age was 0
 	AbsentFor            time.Duration // how long a proxy that was connected stays known
-	// Turned is called when a proxy begins or ceases to refuse something. It must not call
+	// RefusalChanged is called when a proxy begins or ceases to refuse something. It must not call
 	// the fleet, and may be nil.
-	Turned func(node string, refuses bool)
+	RefusalChanged func(node string, refuses bool)
 }
 
 // Fleet has all known proxies and the entries of their views. When the registry changes, it
@@ -83,7 +83,7 @@ func knownOf(p mesh.Proxy, traits mesh.Traits) knowledge {
 
 func New(opts Options, age func() time.Duration) *Fleet {
 	return &Fleet{
-		opts: opts, age: age, refusing: refusing{turned: opts.Turned},
+		opts: opts, age: age, refusing: refusing{changed: opts.RefusalChanged},
 		clients: map[mesh.Node]*Client{}, entries: map[string]*ViewEntry{},
 		byIP: map[string]clientSet{}, domains: map[home]*stated{}, behind: clientSet{}, open: map[*ViewEntry]struct{}{},
 		routers: clientSet{}, stating: clientSet{},

@@ -15,9 +15,9 @@ import (
 // refusing has the proxies that refuse what they are answered. Its lock may be taken while
 // that of the fleet is held.
 type refusing struct {
-	mu     sync.Mutex
-	all    clientSet
-	turned func(node string, refuses bool) // is called for each change, under the lock
+	mu      sync.Mutex
+	all     clientSet
+	changed func(node string, refuses bool) // is called for each change, under the lock
 }
 
 // note takes down whether a proxy refuses, as it is when nobody else takes it down.
@@ -34,8 +34,8 @@ func (r *refusing) note(c *Client, refuses func() bool) {
 	default:
 		r.all[c] = struct{}{}
 	}
-	if did != does && r.turned != nil && !c.gone.Load() {
-		r.turned(c.Node.ID, does)
+	if did != does && r.changed != nil && !c.gone.Load() {
+		r.changed(c.Node.ID, does)
 	}
 }
 

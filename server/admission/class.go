@@ -26,7 +26,7 @@ type ClassOptions struct {
 }
 
 // Class admits the requests of one class. If no seat is free, a request waits in the queue
-// of its sender, and senders take turns. So a sender with one request waits for at most one
+// of its sender, and senders are served in rotation. So a sender with one request waits for at most one
 // request of each other sender, however many they have. A sender that was alone for
 // aloneAfter may have all seats. If too many requests wait, Class refuses the newest
 // request of the sender with the longest queue. Class is safe for concurrent use.
@@ -39,7 +39,7 @@ type Class struct {
 	last    string             // sender of the last request
 	mixed   time.Time          // when a request came from another sender than the one before
 	senders map[string]*sender // with a seat or a request that waits
-	turns   *list.List         // of *sender: those that wait and may have another seat
+	ready   *list.List         // of *sender: those that wait and may have another seat
 }
 
 // aloneAfter is how long after a request of another sender a sender counts as alone.
@@ -53,7 +53,7 @@ type sender struct {
 	name   string
 	seated int
 	queue  *list.List    // of *ticket, oldest first
-	turn   *list.Element // nil if it is in no turn
+	ready  *list.Element // nil if it is not in ready
 }
 
 // ticket is a request that waits.
@@ -64,7 +64,7 @@ type ticket struct {
 
 // NewClass returns a class without requests.
 func NewClass(opts ClassOptions) *Class {
-	return &Class{opts: opts, free: opts.Seats, senders: map[string]*sender{}, turns: list.New()}
+	return &Class{opts: opts, free: opts.Seats, senders: map[string]*sender{}, ready: list.New()}
 }
 
 // Enter waits for a seat. The caller must call leave; further calls have no effect. leave
@@ -183,11 +183,11 @@ func (c *Class) take(s *sender, at *list.Element) *ticket {
 // line puts a sender in the line for the next seats, or out of it.
 func (c *Class) line(s *sender) {
 	switch may := s.queue.Len() > 0 && c.mayHaveAnother(s); {
-	case may && s.turn == nil:
-		s.turn = c.turns.PushBack(s)
-	case !may && s.turn != nil:
-		c.turns.Remove(s.turn)
-		s.turn = nil
+	case may && s.ready == nil:
+		s.ready = c.ready.PushBack(s)
+	case !may && s.ready != nil:
+		c.ready.Remove(s.ready)
+		s.ready = nil
 	}
 }
 
@@ -223,13 +223,13 @@ func (c *Class) leave(s *sender, took time.Duration) {
 	})
 }
 
-// leaveLocked frees a seat and gives the free seats to those whose turn it is.
+// leaveLocked frees a seat and gives the free seats to the senders that are ready.
 func (c *Class) leaveLocked(s *sender) {
 	c.free++
 	s.seated--
 	c.line(s)
-	for c.free > 0 && c.turns.Len() > 0 {
-		next := c.turns.Front().Value.(*sender)
+	for c.free > 0 && c.ready.Len() > 0 {
+		next := c.ready.Front().Value.(*sender)
 		if !c.mayHaveAnother(next) { // It was alone when it got in line.
 			c.line(next)
 			continue
@@ -237,8 +237,8 @@ func (c *Class) leaveLocked(s *sender) {
 		c.free--
 		next.seated++
 		t := c.take(next, next.queue.Front())
-		if next.turn != nil {
-			c.turns.MoveToBack(next.turn)
+		if next.ready != nil {
+			c.ready.MoveToBack(next.ready)
 		}
 		t.called <- nil
 	}

@@ -222,8 +222,8 @@ func TestSeatsAreNeverLost(t *testing.T) {
 				closeOnce(ends[i])
 			}
 			synctest.Wait()
-			if seated, waiting := c.Load(); seated != 0 || waiting != 0 || len(c.senders) != 0 || c.turns.Len() != 0 {
-				t.Errorf("%d seated, %d waiting, %d senders, %d turns at the end", seated, waiting, len(c.senders), c.turns.Len())
+			if seated, waiting := c.Load(); seated != 0 || waiting != 0 || len(c.senders) != 0 || c.ready.Len() != 0 {
+				t.Errorf("%d seated, %d waiting, %d senders, %d ready at the end", seated, waiting, len(c.senders), c.ready.Len())
 			}
 		})
 	})

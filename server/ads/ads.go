@@ -182,7 +182,7 @@ func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, decode
 			return err
 		}
 	}
-	held, err := on.account.stream()
+	held, err := on.memory.stream()
 	if err != nil {
 		return err
 	}
@@ -313,7 +313,7 @@ func (c *conversation) send(ctx context.Context) error {
 			return err
 		}
 		c.held.measure(c.d.Held)
-		text, err := c.server.answers.encode(ctx, c.held.account, r)
+		text, err := c.server.answers.encode(ctx, c.held.connMemory, r)
 		if err != nil {
 			return err
 		}

@@ -36,8 +36,8 @@ type answer struct {
 }
 
 type reader struct {
-	account *account
-	since   time.Time
+	conn  *connMemory
+	since time.Time
 }
 
 func newAnswers(opts Options) *answers {
@@ -50,7 +50,7 @@ func newAnswers(opts Options) *answers {
 }
 
 // encode waits for room for a response and encodes it. The error is ctx's.
-func (a *answers) encode(ctx context.Context, to *account, r *discovery.Response) (*encoded, error) {
+func (a *answers) encode(ctx context.Context, to *connMemory, r *discovery.Response) (*encoded, error) {
 	size := min(int64(r.Size()), a.limit)
 	if err := a.wait(ctx, size); err != nil {
 		return nil, err
@@ -82,10 +82,10 @@ func (a *answers) wait(ctx context.Context, size int64) error {
 
 // keep records a reader of the bytes of a response. The caller has reserved size
 // for them; keep gives that back if the response has another reader.
-func (a *answers) keep(bytes *[]byte, size int64, to *account) (release func()) {
+func (a *answers) keep(bytes *[]byte, size int64, to *connMemory) (release func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r := &reader{account: to, since: time.Now()}
+	r := &reader{conn: to, since: time.Now()}
 	if known := a.all[bytes]; known != nil {
 		a.room.Release(size)
 		known.readers = append(known.readers, r)
@@ -101,11 +101,11 @@ func (a *answers) keep(bytes *[]byte, size int64, to *account) (release func()) 
 }
 
 // drop forgets a closed connection.
-func (a *answers) drop(gone *account) {
+func (a *answers) drop(gone *connMemory) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for bytes := range a.all {
-		a.dropLocked(bytes, func(r *reader) bool { return r.account == gone })
+		a.dropLocked(bytes, func(r *reader) bool { return r.conn == gone })
 	}
 }
 
@@ -133,16 +133,16 @@ func (a *answers) dropLocked(bytes *[]byte, is func(*reader) bool) {
 func (a *answers) evictSlowest() {
 	a.mu.Lock()
 	late := time.Now().Add(-readPatience)
-	unread := map[*account]int64{}
-	var most *account
+	unread := map[*connMemory]int64{}
+	var most *connMemory
 	for _, one := range a.all {
 		first := one.readers[0]
-		if first.since.After(late) || first.account.over.Err() != nil {
+		if first.since.After(late) || first.conn.over.Err() != nil {
 			continue
 		}
-		unread[first.account] += one.size
-		if most == nil || unread[first.account] > unread[most] {
-			most = first.account
+		unread[first.conn] += one.size
+		if most == nil || unread[first.conn] > unread[most] {
+			most = first.conn
 		}
 	}
 	a.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-func accountsOf(limit int64, hosts ...string) (*answers, []*account) {
+func accountsOf(limit int64, hosts ...string) (*answers, []*connMemory) {
 	opts := Options{Memory: limit, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()}
 	m := newMemory(opts)
-	var all []*account
+	var all []*connMemory
 	for i, host := range hosts {
 		all = append(all, m.open(&net.TCPAddr{IP: net.ParseIP(host), Port: i + 1}))
 	}
@@ -30,7 +30,7 @@ func TestUnreadResponsesGiveWay(t *testing.T) {
 		greedy, slow, honest := c[0], c[1], c[2]
 		defer context.AfterFunc(greedy.over, func() { greedy.close(); a.drop(greedy) })()
 		shared := make([]byte, 40)
-		keep := func(to *account, bytes *[]byte, size int64) func() {
+		keep := func(to *connMemory, bytes *[]byte, size int64) func() {
 			t.Helper()
 			if err := a.wait(t.Context(), size); err != nil {
 				t.Fatal(err)
@@ -89,7 +89,7 @@ func TestSharedResponsesCountOnce(t *testing.T) {
 func TestThePeerThatHoldsMostIsEnded(t *testing.T) {
 	_, c := accountsOf(1<<20, "10.0.0.1", "10.0.0.1", "10.0.0.2")
 	many1, many2, one := c[0], c[1], c[2]
-	hold := func(to *account, bytes int64) {
+	hold := func(to *connMemory, bytes int64) {
 		h, err := to.stream()
 		if err != nil {
 			t.Fatal(err)
@@ -136,7 +136,7 @@ func testData(t *testing.T) {
 	}
 	_, accounts := accountsOf(1<<20, "10.0.0.1")
 	from, to := net.Pipe()
-	c := &countedConn{Conn: to, own: &connection{account: accounts[0]}, left: prefaceLength}
+	c := &countedConn{Conn: to, own: &connection{memory: accounts[0]}, left: prefaceLength}
 	go func() {
 		for rest := text; len(rest) > 0; {
 			n := min(len(rest), rand.IntN(50))

@@ -86,14 +86,14 @@ func (l *connections) admit(conn net.Conn, private bool) *connection {
 			return nil
 		}
 	}
-	c := &connection{Conn: conn, all: l, private: private, account: l.memory.open(conn.RemoteAddr())}
-	context.AfterFunc(c.account.over, c.sayFarewell)
+	c := &connection{Conn: conn, all: l, private: private, memory: l.memory.open(conn.RemoteAddr())}
+	context.AfterFunc(c.memory.over, c.sayFarewell)
 	l.open++
 	c.idle = l.idle.PushBack(c)
 	return c
 }
 
-// noteFull logs once until a tenth of the places is free again.
+// noteFull logs once until a tenth of the connections is free again.
 func (l *connections) noteFull() {
 	l.closed.Inc()
 	if !l.full {
@@ -130,11 +130,11 @@ func (l *connections) leave(c *connection) {
 const farewell = 3 * time.Second
 
 // connection is one client's connection. The lock of connections guards the fields
-// below account.
+// below connMemory.
 type connection struct {
 	net.Conn
-	all     *connections
-	account *account
+	all    *connections
+	memory *connMemory
 
 	idle    *list.Element // nil while a proxy is on a stream
 	proxies int
@@ -151,12 +151,12 @@ func (c *connection) sayFarewell() {
 
 // Read waits while connections from this host are not read.
 func (c *connection) Read(into []byte) (int, error) {
-	if wait := time.Until(c.account.rest); wait > 0 {
+	if wait := time.Until(c.memory.rest); wait > 0 {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-		case <-c.account.over.Done():
+		case <-c.memory.over.Done():
 			return 0, net.ErrClosed
 		}
 	}
@@ -174,7 +174,7 @@ func (c *connection) isClosed() bool {
 	return c.left
 }
 
-// Close releases the place.
+// Close makes room for another connection.
 func (c *connection) Close() error {
 	c.all.mu.Lock()
 	if !c.left {
@@ -188,8 +188,8 @@ func (c *connection) Close() error {
 
 // forget ends the accounting of a closed connection.
 func (c *connection) forget() {
-	c.account.close()
-	c.all.answers.drop(c.account)
+	c.memory.close()
+	c.all.answers.drop(c.memory)
 }
 
 // RemoteAddr returns an address from which a stream finds its connection.

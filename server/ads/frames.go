@@ -54,18 +54,18 @@ const (
 // moment, so that the client learns why. In that time Read passes on the client's
 // acknowledgments, but not its requests.
 func (c *countedConn) Read(p []byte) (int, error) {
-	account := c.own.account
-	account.awaitTurn()
-	if account.over.Err() == nil {
+	conn := c.own.memory
+	conn.awaitSlot()
+	if conn.over.Err() == nil {
 		n, err := c.Conn.Read(p)
 		if bytes := c.dataIn(p[:n]); bytes > 0 {
-			account.receive(int64(bytes))
+			conn.receive(int64(bytes))
 		}
 		c.passed = c.have
 		return n, err
 	}
 	if len(p) <= frameHead {
-		return 0, context.Cause(account.over)
+		return 0, context.Cause(conn.over)
 	}
 	for {
 		// A head may have been held back before.

@@ -40,12 +40,12 @@ type memory struct {
 	log     *slog.Logger
 	evicted prometheus.Counter
 
-	mu       sync.Mutex
-	held     int64
-	requests int64 // part of held
-	accounts map[*account]struct{}
-	resting  map[string]rest // by host of evicted connections
-	turns    turns
+	mu        sync.Mutex
+	held      int64
+	requests  int64 // part of held
+	conns     map[*connMemory]struct{}
+	resting   map[string]rest // by host of evicted connections
+	readSlots readSlots
 }
 
 // rest is a time in which connections from a host are not read, because one of them
@@ -73,7 +73,7 @@ func (r rest) next(now time.Time) rest {
 }
 
 func newMemory(opts Options) *memory {
-	m := &memory{limit: opts.Memory, log: opts.Log, accounts: map[*account]struct{}{}, resting: map[string]rest{}, turns: newTurns(opts.Memory)}
+	m := &memory{limit: opts.Memory, log: opts.Log, conns: map[*connMemory]struct{}{}, resting: map[string]rest{}, readSlots: newReadSlots(opts.Memory)}
 	with := promauto.With(opts.Registry)
 	gauge := func(of string, read func() int64) {
 		with.NewGaugeFunc(prometheus.GaugeOpts{
@@ -96,8 +96,8 @@ func (m *memory) read() (requests, subscriptions int64) {
 	return m.requests, m.held - m.requests
 }
 
-// account counts the memory of one connection. The lock of memory guards it.
-type account struct {
+// connMemory counts the memory of one connection. The lock of memory guards it.
+type connMemory struct {
 	memory *memory
 	host   string
 	rest   time.Time // the connection is not read until then
@@ -111,22 +111,22 @@ type account struct {
 	streams  int
 	inWork   int     // streams with a complete request that is not processed yet
 	gone     bool    // evicted or closed; no longer counted
-	waiting  *waiter // nil unless the connection waits for a turn
+	waiting  *waiter // nil unless the connection waits for a read slot
 }
 
-func (m *memory) open(peer net.Addr) *account {
+func (m *memory) open(peer net.Addr) *connMemory {
 	host, _, err := net.SplitHostPort(peer.String())
 	if err != nil {
 		host = peer.String()
 	}
-	a := &account{memory: m, host: host}
-	a.over, a.end = context.WithCancelCause(context.Background())
+	c := &connMemory{memory: m, host: host}
+	c.over, c.end = context.WithCancelCause(context.Background())
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.accounts[a] = struct{}{}
+	m.conns[c] = struct{}{}
 	m.forgetRestsLocked(time.Now())
-	a.rest = m.resting[host].until
-	return a
+	c.rest = m.resting[host].until
+	return c
 }
 
 func (m *memory) forgetRestsLocked(now time.Time) {
@@ -134,50 +134,50 @@ func (m *memory) forgetRestsLocked(now time.Time) {
 }
 
 // close forgets a closed connection.
-func (a *account) close() {
-	a.memory.mu.Lock()
-	defer a.memory.mu.Unlock()
-	a.forgetLocked(net.ErrClosed)
+func (c *connMemory) close() {
+	c.memory.mu.Lock()
+	defer c.memory.mu.Unlock()
+	c.forgetLocked(net.ErrClosed)
 }
 
 // evict ends a connection that holds too much.
-func (a *account) evict() {
-	a.memory.mu.Lock()
-	defer a.memory.mu.Unlock()
-	a.evictLocked()
+func (c *connMemory) evict() {
+	c.memory.mu.Lock()
+	defer c.memory.mu.Unlock()
+	c.evictLocked()
 }
 
-func (a *account) evictLocked() {
-	if a.gone {
+func (c *connMemory) evictLocked() {
+	if c.gone {
 		return
 	}
-	a.memory.evicted.Inc()
+	c.memory.evicted.Inc()
 	now := time.Now()
-	a.memory.forgetRestsLocked(now)
-	a.memory.resting[a.host] = a.memory.resting[a.host].next(now)
-	a.memory.log.Warn("a stream connection was ended: it held the most of what streams may hold", "peer", a.host, "bytes", a.held, "streams", a.streams, "limit", a.memory.limit)
-	a.forgetLocked(errEvicted)
+	c.memory.forgetRestsLocked(now)
+	c.memory.resting[c.host] = c.memory.resting[c.host].next(now)
+	c.memory.log.Warn("a stream connection was ended: it held the most of what streams may hold", "peer", c.host, "bytes", c.held, "streams", c.streams, "limit", c.memory.limit)
+	c.forgetLocked(errEvicted)
 }
 
-func (a *account) forgetLocked(why error) {
-	if a.gone {
+func (c *connMemory) forgetLocked(why error) {
+	if c.gone {
 		return
 	}
-	a.gone = true
-	a.memory.turns.leave(a)
-	a.memory.held -= a.held
-	a.memory.requests -= a.counted
-	delete(a.memory.accounts, a)
-	a.end(why)
+	c.gone = true
+	c.memory.readSlots.leave(c)
+	c.memory.held -= c.held
+	c.memory.requests -= c.counted
+	delete(c.memory.conns, c)
+	c.end(why)
 }
 
 // addLocked counts bytes, and ends connections until there is room for them.
-func (a *account) addLocked(bytes int64) {
-	if a.gone {
+func (c *connMemory) addLocked(bytes int64) {
+	if c.gone {
 		return
 	}
-	a.held += bytes
-	m := a.memory
+	c.held += bytes
+	m := c.memory
 	for m.held += bytes; bytes > 0 && m.held > m.limit; {
 		most := m.greediestLocked()
 		if most == nil {
@@ -189,26 +189,26 @@ func (a *account) addLocked(bytes int64) {
 
 // greediestLocked returns the connection that holds the most, among those of the
 // peer that holds the most.
-func (m *memory) greediestLocked() (most *account) {
+func (m *memory) greediestLocked() (most *connMemory) {
 	hosts := map[string]int64{}
-	for a := range m.accounts {
-		hosts[a.host] += a.held
+	for c := range m.conns {
+		hosts[c.host] += c.held
 	}
-	for a := range m.accounts {
+	for c := range m.conns {
 		switch {
-		case a.held == 0:
-		case most == nil, hosts[a.host] > hosts[most.host], a.host == most.host && a.held > most.held:
-			most = a
+		case c.held == 0:
+		case most == nil, hosts[c.host] > hosts[most.host], c.host == most.host && c.held > most.held:
+			most = c
 		}
 	}
 	return most
 }
 
 // receive counts bytes of received requests.
-func (a *account) receive(bytes int64) {
-	a.memory.mu.Lock()
-	defer a.memory.mu.Unlock()
-	a.receivedLocked(a.received + bytes)
+func (c *connMemory) receive(bytes int64) {
+	c.memory.mu.Lock()
+	defer c.memory.mu.Unlock()
+	c.receivedLocked(c.received + bytes)
 }
 
 // begin records that a request has arrived completely, so that the client is not to
@@ -230,31 +230,31 @@ func (h *holding) take(bytes int64) {
 func (h *holding) workLocked(in bool) {
 	switch {
 	case in && !h.inWork:
-		h.account.inWork++
+		h.connMemory.inWork++
 	case !in && h.inWork:
-		h.account.inWork--
+		h.connMemory.inWork--
 	}
 	h.inWork = in
 }
 
-func (a *account) receivedLocked(bytes int64) {
-	a.received = bytes
+func (c *connMemory) receivedLocked(bytes int64) {
+	c.received = bytes
 	if bytes < freeRequests {
-		a.memory.turns.leave(a)
+		c.memory.readSlots.leave(c)
 	}
 	counted := max(0, bytes-freeRequests)
-	more := counted - a.counted
-	if a.gone || more == 0 {
+	more := counted - c.counted
+	if c.gone || more == 0 {
 		return
 	}
-	a.counted = counted
-	a.memory.requests += more
-	a.addLocked(more)
+	c.counted = counted
+	c.memory.requests += more
+	c.addLocked(more)
 }
 
 // holding counts the memory of one stream.
 type holding struct {
-	*account
+	*connMemory
 	own    int64 // fixed cost
 	inWork bool  // guarded by the lock of memory
 
@@ -264,19 +264,19 @@ type holding struct {
 
 // stream starts to count what a stream holds. The error is the reason why the
 // connection must end.
-func (a *account) stream() (*holding, error) {
-	a.memory.mu.Lock()
-	defer a.memory.mu.Unlock()
-	if a.gone {
-		return nil, context.Cause(a.over)
+func (c *connMemory) stream() (*holding, error) {
+	c.memory.mu.Lock()
+	defer c.memory.mu.Unlock()
+	if c.gone {
+		return nil, context.Cause(c.over)
 	}
-	h := &holding{account: a}
-	if a.streams > 0 {
+	h := &holding{connMemory: c}
+	if c.streams > 0 {
 		h.own = streamCost
 	}
-	a.streams++
+	c.streams++
 	h.bytes = h.own
-	a.addLocked(h.own)
+	c.addLocked(h.own)
 	return h, nil
 }
 

@@ -19,7 +19,7 @@ func (s *Server) answerOther(ctx context.Context, request any, _ *grpc.UnaryServ
 	if name := compressionOf(ctx); name != "" {
 		return nil, status.Errorf(codes.Unimplemented, "the request is compressed as %s: send it as it is", name)
 	}
-	held, err := on.account.stream()
+	held, err := on.memory.stream()
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ type compressor struct {
 	code   int
 	held   []byte
 	gz     *gzip.Writer // set once the answer is known to be large
-	stand  func()       // gives up the seat; set with gz
+	leave  func()       // gives up the permit; set with gz
 	out    bytes.Buffer // output of gz
 	sent   bool         // whether the head was sent
 	failed error        // why the answer is incomplete
@@ -100,12 +100,12 @@ func (c *compressor) Write(p []byte) (int, error) {
 // uncompressed answer. If too many answers are being encoded, this one is sent
 // uncompressed.
 func (c *compressor) begin() {
-	stand, ok := c.answer.sit()
+	release, ok := c.answer.begin()
 	if !ok {
 		c.plain()
 		return
 	}
-	c.stand = stand
+	c.leave = release
 	c.Header().Del("Content-Length")
 	c.asGzip()
 	c.gz = gzipWriters.Get().(*gzip.Writer)
@@ -161,7 +161,7 @@ func (c *compressor) release() {
 	if c.gz != nil {
 		c.gz.Reset(nil) // The pool must not keep the connection.
 		gzipWriters.Put(c.gz)
-		c.stand()
+		c.leave()
 	}
 }
 

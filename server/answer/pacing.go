@@ -20,7 +20,7 @@ const (
 	mostEncoded = 24
 	// gzipPatience is how long an answer waits to be compressed.
 	gzipPatience = 5 * time.Second
-	// cutPatience is how long an answer waits for the seat of one that was cut.
+	// cutPatience is how long an answer waits for the permit of one that was cut.
 	cutPatience = 3 * time.Second
 )
 
@@ -28,45 +28,45 @@ const (
 // tables. The handler encodes an answer piece by piece, each piece in a turn. While a
 // client reads a piece, other answers have the turn.
 type Pacer struct {
-	turns  *admission.Long
-	seats  *semaphore.Weighted
-	seated Unread
+	turns     *admission.Long
+	permits   *semaphore.Weighted
+	permitted Unread
 }
 
 // NewPacer returns a Pacer whose answers take their turns.
 func NewPacer(turns *admission.Long) *Pacer {
-	return &Pacer{turns: turns, seats: semaphore.NewWeighted(mostEncoded)}
+	return &Pacer{turns: turns, permits: semaphore.NewWeighted(mostEncoded)}
 }
 
-// seat takes a seat for an answer, nil for none. If none is free, an answer that its
-// client does not read gives up its seat.
-func (p *Pacer) seat(a *answerWriter) (leave func(), ok bool) {
-	if !p.seats.TryAcquire(1) {
-		if !p.seated.cut() {
+// permit takes a permit for an answer, nil for none. If none is free, an answer that its
+// client does not read gives up its permit.
+func (p *Pacer) permit(a *answerWriter) (leave func(), ok bool) {
+	if !p.permits.TryAcquire(1) {
+		if !p.permitted.cut() {
 			return nil, false
 		}
 		within, cancel := context.WithTimeout(context.Background(), cutPatience)
 		defer cancel()
-		if p.seats.Acquire(within, 1) != nil {
+		if p.permits.Acquire(within, 1) != nil {
 			return nil, false
 		}
 	}
 	if a == nil {
-		return func() { p.seats.Release(1) }, true
+		return func() { p.permits.Release(1) }, true
 	}
-	remove := p.seated.Add(a.TimedWriter)
-	return func() { remove(); p.seats.Release(1) }, true
+	remove := p.permitted.Add(a.TimedWriter)
+	return func() { remove(); p.permits.Release(1) }, true
 }
 
 // TurnOfList waits for the turn to compress a list for many clients.
 func (p *Pacer) TurnOfList() (leave func(), err error) {
 	within, cancel := context.WithTimeout(context.Background(), admission.Patience)
 	defer cancel()
-	stand, ok := p.seat(nil)
+	release, ok := p.permit(nil)
 	if !ok {
 		return nil, admission.ErrCrowded
 	}
-	defer stand()
+	defer release()
 	return p.turns.Enter(within)
 }
 
@@ -88,10 +88,10 @@ func pacedBy(w http.ResponseWriter) *answerWriter {
 	return nil
 }
 
-// sit takes a seat for an answer in gzip and waits for a first turn. If it returns
+// begin takes a permit for an answer in gzip and waits for a first turn. If it returns
 // false, the answer is sent uncompressed.
-func (a *answerWriter) sit() (stand func(), ok bool) {
-	stand, ok = a.seat(a)
+func (a *answerWriter) begin() (release func(), ok bool) {
+	release, ok = a.permit(a)
 	if !ok {
 		return nil, false
 	}
@@ -99,23 +99,23 @@ func (a *answerWriter) sit() (stand func(), ok bool) {
 	defer cancel()
 	leave, err := a.turns.Enter(within)
 	if err != nil {
-		stand()
+		release()
 		return nil, false
 	}
 	leave()
-	return stand, true
+	return release, true
 }
 
 // paced calls encode with a writer for a large answer. encode holds a turn except
 // while it writes. If too many answers are being encoded already, paced returns an
 // error for a Status.
 func (a *answerWriter) paced(w http.ResponseWriter, encode func(http.ResponseWriter) error) error {
-	stand, ok := a.seat(a)
+	release, ok := a.permit(a)
 	if !ok {
 		w.Header().Del("ETag") // It is the tag of another answer.
 		return errManyReads(a.ctx, admission.ErrCrowded)
 	}
-	defer stand()
+	defer release()
 	within, cancel := context.WithTimeout(a.ctx, admission.Patience)
 	defer cancel()
 	leave, err := a.turns.Enter(within)

@@ -6,10 +6,10 @@
 //	watch.go, kinds.go    the request of a watch, of one kind or of several
 //	stream.go             the stream of events
 //	changes.go            changes that a stream reads
-//	turns.go              turns to write
+//	writeslots.go         slots to write
 //	events.go             encoding of events
 //	initialevents.go      sendInitialEvents
 //	statusevents.go       events for changed statuses
 //	serversent.go         server-sent events, for browsers
-//	places.go             bound on watches, by client
+//	permits.go            bound on watches, by client
 package watch

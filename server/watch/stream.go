@@ -21,12 +21,12 @@ type stream struct {
 	out  *bufio.Writer // writes to to; set during a write
 	conn *http.ResponseController
 	k    *watched
-	turn *turn
+	slot *writeSlot
 
 	revision   int64           // everything up to here was written
 	bookmarked int64           // the newest revision that the client knows
 	posted     uint64          // version of the statuses that were written
-	ended      <-chan struct{} // closed when another client gets the place; may be nil
+	ended      <-chan struct{} // closed when another client gets the permit; may be nil
 }
 
 func newStream(w http.ResponseWriter, k *watched, asked *watchRequest) *stream {
@@ -38,7 +38,7 @@ func newStream(w http.ResponseWriter, k *watched, asked *watchRequest) *stream {
 		announceEvents(w.Header())
 	}
 	to := &deadlineWriter{w: w, conn: conn, timeout: k.opts.WatchWriteTimeout}
-	return &stream{watchRequest: asked, to: to, conn: conn, k: k, turn: k.turns.turn()}
+	return &stream{watchRequest: asked, to: to, conn: conn, k: k, slot: k.slots.newSlot()}
 }
 
 // deadlineWriter sets a deadline for every write to the connection, which is at
@@ -117,10 +117,10 @@ func (s *stream) run(ctx context.Context, b *startedWatch) error {
 }
 
 func (s *stream) inTurn(ctx context.Context, write func() error) error {
-	if err := s.turn.take(ctx); err != nil {
+	if err := s.slot.take(ctx); err != nil {
 		return err
 	}
-	defer s.turn.end()
+	defer s.slot.end()
 	return s.buffered(write)
 }
 
@@ -182,7 +182,7 @@ func (s *stream) goOn(ctx context.Context, from *changes) bool {
 }
 
 // writeChanges writes the batches that are ready. It settles when there are no more
-// for now, or for this turn, or when the watch has ended; ended is the reason for
+// for now, or for this slot, or when the watch has ended; ended is the reason for
 // the end.
 func (s *stream) writeChanges(from *changes) (ended, err error) {
 	for n := range maxRun {

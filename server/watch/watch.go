@@ -45,14 +45,14 @@ type Options struct {
 
 // Handler answers watches. It is safe for concurrent use.
 type Handler struct {
-	opts   Options
-	places *watchPlaces
-	turns  turns // limit the watches that write
+	opts    Options
+	permits *watchPermits
+	slots   writeSlots // limit the watches that write
 }
 
 // New returns a Handler. It starts nothing.
 func New(opts Options) *Handler {
-	return &Handler{opts: opts, places: newWatchPlaces(opts.MaxWatches, opts.MaxUserWatches), turns: newTurns()}
+	return &Handler{opts: opts, permits: newWatchPermits(opts.MaxWatches, opts.MaxUserWatches), slots: newWriteSlots()}
 }
 
 // watched answers the watches of one kind in one version.
@@ -86,11 +86,11 @@ func (k *watched) watch(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (k *watched) serveWatch(w http.ResponseWriter, r *http.Request, asked *watchRequest) error {
-	place, err := k.places.take(wire.Sender(r))
+	permit, err := k.permits.take(wire.Sender(r))
 	if err != nil {
 		return apierrors.NewTooManyRequests(err.Error(), 1)
 	}
-	defer k.places.leave(place)
+	defer k.permits.leave(permit)
 	k.opts.Running.Inc()
 	defer k.opts.Running.Dec()
 
@@ -106,7 +106,7 @@ func (k *watched) serveWatch(w http.ResponseWriter, r *http.Request, asked *watc
 	}
 	wire.WarnOfUnreadable(w, k.opts.Reads, asked.scope)
 	stream := newStream(w, k, asked)
-	stream.ended = place.ended
+	stream.ended = permit.ended
 	return stream.run(ctx, started)
 }
 

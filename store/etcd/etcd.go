@@ -10,7 +10,7 @@
 //	             historykeep.go: which records are dropped;
 //	             historylimit.go: how many are certainly kept)
 //	optimistic.go
-//	             lets a write skip its read (turns.go: queues the writers that
+//	             lets a write skip its read (writerqueues.go: queues the writers that
 //	             change one object by function)
 //	watch.go     etcd's watch as whole revisions (watchprogress.go: the requests
 //	             that it needs; pendingwrites.go: the objects that it need not
@@ -53,10 +53,10 @@ import (
 // of requests.
 type Store struct {
 	store.Verbs
-	client *clientv3.Client
-	keys   layout
-	log    *slog.Logger
-	turns  turns
+	client  *clientv3.Client
+	keys    layout
+	log     *slog.Logger
+	writers writerQueues
 
 	optimistic    optimisticState
 	pendingWrites pendingWrites

@@ -30,7 +30,7 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 		return nil, err
 	}
 	if len(ops) == 1 && ops[0].Change != nil {
-		done, err := s.turns.take(ctx, ops[0].Key)
+		done, err := s.writers.take(ctx, ops[0].Key)
 		if err != nil {
 			return nil, err
 		}

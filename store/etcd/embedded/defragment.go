@@ -21,8 +21,8 @@ const everySnapshot = math.MaxInt64
 // Snapshot is open.
 func (e *Etcd) Defragment(ctx context.Context) (before, after int64, err error) {
 	k := e.keeper
-	k.turning.Lock()
-	defer k.turning.Unlock()
+	k.rounds.Lock()
+	defer k.rounds.Unlock()
 	if err := ctx.Err(); err != nil {
 		return 0, 0, err
 	}
@@ -44,7 +44,7 @@ func (k *keeper) defragment(now time.Time, refusing bool) error {
 	if err := k.rewrite(now); !errors.Is(err, ErrSnapshotOpen) {
 		return err
 	}
-	return nil // A later turn will find the snapshot closed.
+	return nil // A later round will find the snapshot closed.
 }
 
 // rewrite removes the holes from the database file. It does not wait for a snapshot:

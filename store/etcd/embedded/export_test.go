@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/backend"
 )
 
-// Turn runs a turn of the keeper.
-func Turn(ctx context.Context, e *Etcd) error { return e.keeper.turn(ctx) }
+// Round runs a round of the keeper.
+func Round(ctx context.Context, e *Etcd) error { return e.keeper.round(ctx) }
 
 // Backend returns the database.
 func Backend(e *Etcd) backend.Backend { return e.etcd.Server.Backend() }
@@ -36,12 +36,12 @@ func HoldFile(e *Etcd) (release func(), ok bool) {
 	return func() { file.Release(everySnapshot) }, file.TryAcquire(everySnapshot)
 }
 
-// DefragmentForRoom runs a turn of a keeper that has a reason to defragment: a refused
+// DefragmentForRoom runs a round of a keeper that has a reason to defragment: a refused
 // write that needs the room.
 func DefragmentForRoom(e *Etcd) error {
 	k := e.keeper
-	k.turning.Lock()
-	defer k.turning.Unlock()
+	k.rounds.Lock()
+	defer k.rounds.Unlock()
 	defer func(known *ledger) { k.ledger = known }(k.ledger)
 	k.ledger = newLedger()
 	k.ledger.live = -k.quota.limit // Makes nearly all of the file count as holes.

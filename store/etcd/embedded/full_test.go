@@ -75,9 +75,9 @@ func TestReaderKeepsPages(t *testing.T) {
 	outside.Slow(t)
 	ctx, e, s := small(t)
 	kept := fill(ctx, t, s, 1, 500_000)
-	// Finish the turn that knows of the refused writes before there is a reader: it
+	// Finish the round that knows of the refused writes before there is a reader: it
 	// would rewrite the file.
-	if err := embedded.Turn(ctx, e); err != nil {
+	if err := embedded.Round(ctx, e); err != nil {
 		t.Fatal(err)
 	}
 	reader := embedded.Backend(e).ConcurrentReadTx()

@@ -33,7 +33,7 @@ type keeper struct {
 	drop atomic.Pointer[func(context.Context) (bool, error)] // see Etcd.WhenCrowded; may be nil
 
 	ledger       *ledger
-	turning      sync.Mutex          // held by a turn and by Defragment
+	rounds       sync.Mutex          // held by a round and by Defragment
 	file         *semaphore.Weighted // each snapshot acquires 1, a rewrite everything
 	defragmented time.Time           // time of the last rewrite, zero for none
 	purged       uint64              // applied index of the raft log at the last purge
@@ -64,7 +64,7 @@ type Usage struct {
 	Compactions, Defragmentations int64
 }
 
-// keepInterval is the time between turns of a keeper. It is longer than the 100 ms that
+// keepInterval is the time between rounds of a keeper. It is longer than the 100 ms that
 // pass at most between a write and its commit to the database file.
 const keepInterval = 250 * time.Millisecond
 
@@ -76,17 +76,17 @@ func (k *keeper) begin(ctx context.Context) error {
 	if err := k.disarm(ctx); err != nil {
 		return err
 	}
-	return k.turn(ctx)
+	return k.round(ctx)
 }
 
-// run makes turns until ctx ends.
+// run makes rounds until ctx ends.
 func (k *keeper) run(ctx context.Context) {
 	tick := time.NewTicker(keepInterval)
 	defer tick.Stop()
 	said := ""
 	for {
 		began := time.Now()
-		err := k.turn(ctx)
+		err := k.round(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -119,10 +119,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// turn does all work that is due.
-func (k *keeper) turn(ctx context.Context) error {
-	k.turning.Lock()
-	defer k.turning.Unlock()
+// round does all work that is due.
+func (k *keeper) round(ctx context.Context) error {
+	k.rounds.Lock()
+	defer k.rounds.Unlock()
 	now := time.Now()
 	k.ledger.read(k.server.Backend(), now)
 	wanted := k.quota.refused()

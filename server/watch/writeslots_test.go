@@ -14,23 +14,23 @@ import (
 // only for a limited time.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := make(turns, 2)
-		first, second := turns.turn(), turns.turn() // The second is never done.
-		for _, turn := range []*turn{first, second} {
-			if err := turn.take(t.Context()); err != nil {
+		slots := make(writeSlots, 2)
+		first, second := slots.newSlot(), slots.newSlot() // The second is never done.
+		for _, slot := range []*writeSlot{first, second} {
+			if err := slot.take(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		order := make(chan int, 3)
 		for i := range 3 {
 			go func() {
-				turn := turns.turn()
-				if turn.take(t.Context()) != nil {
+				slot := slots.newSlot()
+				if slot.take(t.Context()) != nil {
 					return
 				}
 				order <- i
 				time.Sleep(time.Millisecond) // of the bubble
-				turn.end()
+				slot.end()
 			}()
 			synctest.Wait()
 		}
@@ -43,7 +43,7 @@ func TestTurns(t *testing.T) {
 		if len(order) != 1 {
 			t.Errorf("%d wrote after one was done", len(order))
 		}
-		time.Sleep(maxTurn)
+		time.Sleep(maxWrite)
 		synctest.Wait()
 		close(order)
 		var wrote []int
@@ -53,31 +53,31 @@ func TestTurns(t *testing.T) {
 		if !slices.Equal(wrote, []int{0, 1, 2}) {
 			t.Errorf("wrote in the order %v", wrote)
 		}
-		if len(turns) != 0 {
-			t.Errorf("%d turns are still taken", len(turns))
+		if len(slots) != 0 {
+			t.Errorf("%d slots are still taken", len(slots))
 		}
 	})
 }
 
 func TestTurnOfWhoIsGone(t *testing.T) {
-	turns := make(turns, 1)
-	if err := turns.turn().take(t.Context()); err != nil {
+	slots := make(writeSlots, 1)
+	if err := slots.newSlot().take(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := turns.turn().take(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("took a turn: %v", err)
+	if err := slots.newSlot().take(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("took a slot: %v", err)
 	}
 }
 
-// TestTurnThatIsLateWhileItIsMade checks that on a busy machine the timer of a turn
-// may fire before the turn is complete.
-func TestTurnThatIsLateWhileItIsMade(t *testing.T) {
-	turns := make(turns, 1)
-	unfinished := &turn{line: turns}
+// TestSlotThatIsLateWhileItIsMade checks that on a busy machine the timer of a slot
+// may fire before the slot is complete.
+func TestSlotThatIsLateWhileItIsMade(t *testing.T) {
+	slots := make(writeSlots, 1)
+	unfinished := &writeSlot{slots: slots}
 	unfinished.release()
-	if len(turns) != 0 {
-		t.Error("a turn that nobody took is taken")
+	if len(slots) != 0 {
+		t.Error("a slot that nobody took is taken")
 	}
 }

@@ -11,15 +11,15 @@ import (
 )
 
 // read waits in the background until a connection may be read.
-func read(a *account) (may chan struct{}) {
+func read(c *connMemory) (may chan struct{}) {
 	may = make(chan struct{})
-	go func() { a.awaitTurn(); close(may) }()
+	go func() { c.awaitSlot(); close(may) }()
 	synctest.Wait()
 	return may
 }
 
 // taken processes all that a connection has sent.
-func taken(a *account) { (&holding{account: a}).take(freeRequests) }
+func taken(c *connMemory) { (&holding{connMemory: c}).take(freeRequests) }
 
 func isDone(c chan struct{}) bool {
 	select {
@@ -34,14 +34,14 @@ func isDone(c chan struct{}) bool {
 // other, in the order in which they came, and that those with little never wait.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(Options{Memory: turnBytes, Registry: prometheus.NewRegistry()}) // One turn.
-		var all []*account
+		m := newMemory(Options{Memory: slotBytes, Registry: prometheus.NewRegistry()}) // One slot.
+		var all []*connMemory
 		for range 4 {
 			all = append(all, m.open(&net.TCPAddr{}))
 		}
 		first, second, third, small := all[0], all[1], all[2], all[3]
-		for _, a := range []*account{first, second, third} {
-			a.receive(freeRequests)
+		for _, c := range []*connMemory{first, second, third} {
+			c.receive(freeRequests)
 		}
 		small.receive(freeRequests - 1)
 		waits := []chan struct{}{read(first), read(second), read(third), read(small)}
@@ -61,53 +61,53 @@ func TestTurns(t *testing.T) {
 		}
 		taken(third) // What it sent before was processed meanwhile.
 		if got := state(); !got[2] {
-			t.Error("a connection waits for a turn that it does not need any more")
+			t.Error("a connection waits for a slot that it does not need any more")
 		}
 		second.close()
-		if len(m.turns.holders) != 0 || m.turns.queue.Len() != 0 {
-			t.Errorf("%d turns and %d waits are left", len(m.turns.holders), m.turns.queue.Len())
+		if len(m.readSlots.holders) != 0 || m.readSlots.queue.Len() != 0 {
+			t.Errorf("%d slots and %d waits are left", len(m.readSlots.holders), m.readSlots.queue.Len())
 		}
 	})
 }
 
 // TestHostsShareTurns checks that a host with many connections keeps no other host waiting
-// for longer than one turn, however many of its connections wait.
+// for longer than one slot time, however many of its connections wait.
 func TestHostsShareTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(Options{Memory: 2 * turnBytes, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
-		from := func(ip byte) *account {
-			a := m.open(&net.TCPAddr{IP: net.IPv4(10, 0, 0, ip)})
-			a.receive(freeRequests)
-			return a
+		m := newMemory(Options{Memory: 2 * slotBytes, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+		from := func(ip byte) *connMemory {
+			c := m.open(&net.TCPAddr{IP: net.IPv4(10, 0, 0, ip)})
+			c.receive(freeRequests)
+			return c
 		}
-		greedy := make([]*account, 50)
+		greedy := make([]*connMemory, 50)
 		for i := range greedy {
 			greedy[i] = from(1)
 			read(greedy[i])
 		}
-		honest := []*account{from(2), from(3)}
+		honest := []*connMemory{from(2), from(3)}
 		others := []chan struct{}{read(honest[0]), read(honest[1])}
-		time.Sleep(turnTime)
+		time.Sleep(slotTime)
 		synctest.Wait()
 		for i, waits := range others {
 			if !isDone(waits) {
-				t.Errorf("host %d has no turn, though all turns of the greedy host have ended", i+2)
+				t.Errorf("host %d has no slot, though all slots of the greedy host have ended", i+2)
 			}
 		}
-		for _, a := range append(greedy, honest...) {
-			a.close()
+		for _, c := range append(greedy, honest...) {
+			c.close()
 		}
-		if len(m.turns.began) > 0 {
-			t.Errorf("hosts that are gone are remembered: %v", m.turns.began)
+		if len(m.readSlots.began) > 0 {
+			t.Errorf("hosts that are gone are remembered: %v", m.readSlots.began)
 		}
 	})
 }
 
 // TestLongTurnEnds checks that a client that sends a large request slowly holds up nobody
-// for longer than a turn, and that a client that nobody waits for may be slow.
+// for longer than the slot time, and that a client that nobody waits for may be slow.
 func TestLongTurnEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(Options{Memory: turnBytes, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+		m := newMemory(Options{Memory: slotBytes, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 		slow, honest := m.open(&net.TCPAddr{}), m.open(&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)})
 		slow.receive(freeRequests)
 		read(slow)
@@ -118,12 +118,12 @@ func TestLongTurnEnds(t *testing.T) {
 		honest.receive(freeRequests)
 		waits := read(honest)
 		if isDone(waits) {
-			t.Fatal("two connections have the only turn")
+			t.Fatal("two connections have the only slot")
 		}
-		time.Sleep(turnTime)
+		time.Sleep(slotTime)
 		synctest.Wait()
 		if !isDone(waits) || slow.over.Err() == nil || honest.over.Err() != nil {
-			t.Errorf("after a turn the other one may be read: %v, the slow one is ended: %v", isDone(waits), slow.over.Err() != nil)
+			t.Errorf("after the slot time the other one may be read: %v, the slow one is ended: %v", isDone(waits), slow.over.Err() != nil)
 		}
 	})
 }
@@ -132,7 +132,7 @@ func TestLongTurnEnds(t *testing.T) {
 // process its request, within bounds.
 func TestServersWorkEndsNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(Options{Memory: turnBytes, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+		m := newMemory(Options{Memory: slotBytes, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 		first, second := m.open(&net.TCPAddr{}), m.open(&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)})
 		h, err := first.stream()
 		if err != nil {
@@ -147,10 +147,10 @@ func TestServersWorkEndsNoTurn(t *testing.T) {
 		if first.over.Err() != nil {
 			t.Fatal("the proxy was ended while the server worked on its request")
 		}
-		time.Sleep(turnTime + time.Second)
+		time.Sleep(slotTime + time.Second)
 		synctest.Wait()
 		if !isDone(waits) || first.over.Err() == nil {
-			t.Error("a turn never ends while the server works")
+			t.Error("a slot is never freed while the server works")
 		}
 		h.close()
 		if first.inWork != 0 {

@@ -7,35 +7,35 @@ import (
 	"sync"
 )
 
-// watchPlaces bounds the watches at one time. At the bound, a sender that has fewer
-// watches than another takes a place of the sender that has the most. The oldest
+// watchPermits bounds the watches at one time. At the bound, a sender that has fewer
+// watches than another takes a permit of the sender that has the most. The oldest
 // watch of that sender ends as at its timeout, so the client can resume it. Senders are
 // users, or addresses (wire.Sender). It is safe for concurrent use.
-type watchPlaces struct {
+type watchPermits struct {
 	most, mostOfOne int // mostOfOne is 0 for no bound
 
 	mu       sync.Mutex
 	all      int
-	bySender map[string]*list.List // places, oldest first; no list is empty
+	bySender map[string]*list.List // permits, oldest first; no list is empty
 }
 
-// watchPlace is the place of one watch.
-type watchPlace struct {
+// watchPermit is the permit of one watch.
+type watchPermit struct {
 	sender string
 	at     *list.Element
 	ended  chan struct{} // closed when the watch must end
 }
 
-func newWatchPlaces(most, mostOfOne int) *watchPlaces {
-	return &watchPlaces{most: most, mostOfOne: mostOfOne, bySender: map[string]*list.List{}}
+func newWatchPermits(most, mostOfOne int) *watchPermits {
+	return &watchPermits{most: most, mostOfOne: mostOfOne, bySender: map[string]*list.List{}}
 }
 
 // ShareOf returns how many of the connections may be watches. The rest is for short
 // requests: health, metrics, reads, polls.
 func ShareOf(connections int) int { return max(1, connections/4*3) }
 
-// take returns a place, or why there is none for the sender.
-func (p *watchPlaces) take(sender string) (*watchPlace, error) {
+// take returns a permit, or why there is none for the sender.
+func (p *watchPermits) take(sender string) (*watchPermit, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own := p.bySender[sender]
@@ -49,15 +49,15 @@ func (p *watchPlaces) take(sender string) (*watchPlace, error) {
 		own = list.New()
 		p.bySender[sender] = own
 	}
-	place := &watchPlace{sender: sender, ended: make(chan struct{})}
-	place.at = own.PushBack(place)
+	permit := &watchPermit{sender: sender, ended: make(chan struct{})}
+	permit.at = own.PushBack(permit)
 	p.all++
-	return place, nil
+	return permit, nil
 }
 
 // makeRoomLocked ends a watch of the sender that has the most, unless that sender
 // would then have fewer than the one that asks.
-func (p *watchPlaces) makeRoomLocked(asks string) bool {
+func (p *watchPermits) makeRoomLocked(asks string) bool {
 	most, greediest := 0, ""
 	for sender, own := range p.bySender {
 		if own.Len() > most {
@@ -71,27 +71,27 @@ func (p *watchPlaces) makeRoomLocked(asks string) bool {
 	if most < own+2 {
 		return false
 	}
-	oldest := p.bySender[greediest].Front().Value.(*watchPlace)
+	oldest := p.bySender[greediest].Front().Value.(*watchPermit)
 	p.leaveLocked(oldest)
 	close(oldest.ended)
 	return true
 }
 
-// leave releases a place.
-func (p *watchPlaces) leave(place *watchPlace) {
+// leave releases a permit.
+func (p *watchPermits) leave(permit *watchPermit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.leaveLocked(place)
+	p.leaveLocked(permit)
 }
 
-func (p *watchPlaces) leaveLocked(place *watchPlace) {
-	if place.at == nil {
+func (p *watchPermits) leaveLocked(permit *watchPermit) {
+	if permit.at == nil {
 		return
 	}
-	own := p.bySender[place.sender]
-	own.Remove(place.at)
-	place.at = nil
+	own := p.bySender[permit.sender]
+	own.Remove(permit.at)
+	permit.at = nil
 	if p.all--; own.Len() == 0 {
-		delete(p.bySender, place.sender)
+		delete(p.bySender, permit.sender)
 	}
 }

@@ -8,22 +8,22 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// turns queues the writers that change one object by function, in the order in which
+// writerQueues queues the writers that change one object by function, in the order in which
 // they came. Without it each write would still be conditional, but all writers would
 // work while one wins, and some might never win. Writers elsewhere, and those with a
 // whole object, do not queue.
-type turns struct {
+type writerQueues struct {
 	mu     sync.Mutex
-	queues map[schema.Key]*turn
+	queues map[schema.Key]*writerQueue
 }
 
-type turn struct {
-	taken   chan struct{} // has a token while a writer has the turn
-	members int           // writers that have the turn or wait
+type writerQueue struct {
+	taken   chan struct{} // has a token while a writer is at work
+	members int           // writers at work or waiting
 }
 
-// take waits for a turn until ctx ends. done ends the turn.
-func (t *turns) take(ctx context.Context, key schema.Key) (done func(), err error) {
+// take waits until the writers before it are done, or ctx ends. done lets the next one write.
+func (t *writerQueues) take(ctx context.Context, key schema.Key) (done func(), err error) {
 	q := t.join(key)
 	select {
 	case q.taken <- struct{}{}:
@@ -37,22 +37,22 @@ func (t *turns) take(ctx context.Context, key schema.Key) (done func(), err erro
 	}
 }
 
-func (t *turns) join(key schema.Key) *turn {
+func (t *writerQueues) join(key schema.Key) *writerQueue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q := t.queues[key]
 	if q == nil {
 		if t.queues == nil {
-			t.queues = map[schema.Key]*turn{}
+			t.queues = map[schema.Key]*writerQueue{}
 		}
-		q = &turn{taken: make(chan struct{}, 1)}
+		q = &writerQueue{taken: make(chan struct{}, 1)}
 		t.queues[key] = q
 	}
 	q.members++
 	return q
 }
 
-func (t *turns) leave(key schema.Key, q *turn) {
+func (t *writerQueues) leave(key schema.Key, q *writerQueue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if q.members--; q.members == 0 {
