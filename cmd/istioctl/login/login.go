@@ -13,7 +13,12 @@ import (
 )
 
 // Options are the values of the flags of login.
-type Options struct{ issuer oidclogin.Issuer }
+type Options struct {
+	issuer         oidclogin.Issuer
+	device         bool
+	port           int
+	execCredential bool
+}
 
 // NewCommand returns the command login.
 func NewCommand(s *cli.Session) *cobra.Command {
@@ -21,18 +26,30 @@ func NewCommand(s *cli.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login [CONTEXT]",
 		Short: "Log in at the issuer of a server",
-		Long: `Log in at an OpenID Connect issuer (pilot-api --oidc-issuer), by a page that you open on
-any device. The context, the current one by default, keeps the issuer and uses its tokens
-from then on, instead of the credentials that it had: istioctl gets a new token before
-the last one ends. The tokens are in a file beside the config file that only you can read.
+		Long: `Log in at an OpenID Connect issuer (pilot-api --oidc-issuer). The command opens the page
+of the issuer in a browser, that of BROWSER or of the desktop, and the issuer sends the
+browser back to a port of this machine. Without a browser, and with --device, it shows a
+page that you open on any device, and a code to enter there.
 
-The issuer is needed for the first login only.`,
+The context, the current one by default, keeps the issuer and uses its tokens from then
+on, instead of the credentials that it had: istioctl gets a new token before the last one
+ends. The tokens are in a file beside the config file that only you can read.
+
+The issuer is needed for the first login only.
+
+With --exec-credential the command logs nobody in. It prints the token of the last login
+for kubectl, which runs it as a credential plugin, and gets a new token before that one
+ends.`,
 		Example: `  # Log in for the context prod
   istioctl config set-context prod --server https://pilot.example.com
   istioctl login prod --oidc-issuer https://login.example.com --oidc-client-id pilot
 
-  # Log in again
-  istioctl login prod`,
+  # Log in again, with a browser on another machine
+  istioctl login prod --device
+
+  # Let kubectl use the login
+  kubectl config set-credentials prod --exec-api-version client.authentication.k8s.io/v1 \
+    --exec-command istioctl --exec-arg login --exec-arg prod --exec-arg --exec-credential`,
 		Args: cli.AtMostOneArg,
 		// As for config: a login must work when nothing else does.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
@@ -50,11 +67,17 @@ The issuer is needed for the first login only.`,
 	f.StringVar(&flags.issuer.ClientID, "oidc-client-id", "", "name of this program at the issuer, which is the audience of its tokens")
 	f.StringVar(&flags.issuer.CAFile, "oidc-ca", "", "file with the authorities of the issuer's server")
 	f.StringSliceVar(&flags.issuer.Scopes, "oidc-scope", nil, "scopes besides openid and offline_access, such as email or groups")
+	f.BoolVar(&flags.device, "device", false, "open no browser on this machine: show a page and a code for any device")
+	f.IntVar(&flags.port, "redirect-port", 0, "port of 127.0.0.1 to which the issuer sends the browser back, if the issuer does not allow every port (default any free one)")
+	f.BoolVar(&flags.execCredential, "exec-credential", false, "print the token of the last login as an ExecCredential of client.authentication.k8s.io/v1, for kubectl")
 	return cmd
 }
 
-// Run logs in for a context, "" for the current one.
+// Run logs in for a context, "" for the current one, or prints its token.
 func (o Options) Run(ctx context.Context, s *cli.Session, name string) error {
+	if o.port < 0 || o.port > 65535 {
+		return cli.Usagef("--redirect-port %d: must be 0 to 65535", o.port)
+	}
 	all, err := contexts.Read(s.Getenv)
 	if err != nil {
 		return err
@@ -69,22 +92,14 @@ func (o Options) Run(ctx context.Context, s *cli.Session, name string) error {
 	if err != nil {
 		return cli.Usage(err)
 	}
-	issuer := o.issuer
-	if issuer.URL == "" && c.Login != nil {
-		issuer = *c.Login
+	if o.execCredential {
+		return printCredential(ctx, s, c, all.LoginFile(c))
 	}
-	if issuer.URL == "" || issuer.ClientID == "" {
-		return cli.Usagef("say where to log in: --oidc-issuer and --oidc-client-id")
-	}
-	if issuer.CAFile != "" {
-		if issuer.CAFile, err = filepath.Abs(issuer.CAFile); err != nil {
-			return err
-		}
-	}
-	err = oidclogin.Login(ctx, issuer, all.LoginFile(c), func(page, code string) {
-		fmt.Fprintf(s.Stderr, "Open %s and enter the code %s\n", page, code)
-	})
+	issuer, err := o.issuerOf(c)
 	if err != nil {
+		return err
+	}
+	if err := oidclogin.Login(ctx, issuer, all.LoginFile(c), o.ways(s)); err != nil {
 		return err
 	}
 	c.LogIn(issuer)
@@ -93,4 +108,35 @@ func (o Options) Run(ctx context.Context, s *cli.Session, name string) error {
 	}
 	_, err = fmt.Fprintf(s.Stdout, "logged in for the context %s\n", c.Name)
 	return err
+}
+
+// issuerOf returns the issuer of the flags, or else that of the last login of a context.
+func (o Options) issuerOf(c *contexts.Context) (oidclogin.Issuer, error) {
+	issuer := o.issuer
+	if issuer.URL == "" && c.Login != nil {
+		issuer = *c.Login
+	}
+	if issuer.URL == "" || issuer.ClientID == "" {
+		return issuer, cli.Usagef("say where to log in: --oidc-issuer and --oidc-client-id")
+	}
+	var err error
+	if issuer.CAFile != "" {
+		issuer.CAFile, err = filepath.Abs(issuer.CAFile)
+	}
+	return issuer, err
+}
+
+// ways returns the ways to log in on this machine.
+func (o Options) ways(s *cli.Session) oidclogin.Ways {
+	out := oidclogin.Ways{Port: o.port, Tell: func(page, code string) {
+		if code == "" {
+			fmt.Fprintf(s.Stderr, "Log in with a browser on this machine, or press Ctrl-C and use --device: %s\n", page)
+			return
+		}
+		fmt.Fprintf(s.Stderr, "Open %s and enter the code %s\n", page, code)
+	}}
+	if command := browser(s.Getenv); command != nil && !o.device {
+		out.Open = func(page string) error { return start(append(command, page)) }
+	}
+	return out
 }

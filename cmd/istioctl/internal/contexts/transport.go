@@ -130,7 +130,7 @@ func (a Access) token(ctx context.Context) (string, error) {
 		}
 		return checkToken(a.from.TokenFile+": "+a.TokenFile, string(text))
 	}
-	token, err := a.login.Token(ctx)
+	token, _, err := a.login.Token(ctx)
 	if err != nil {
 		return "", &Fault{Err: fmt.Errorf("%s: %w", a.from.login, err), Passing: !errors.Is(err, oidclogin.ErrNoLogin)}
 	}

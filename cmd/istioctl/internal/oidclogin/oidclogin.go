@@ -64,65 +64,39 @@ func (i Issuer) client(ctx context.Context) (context.Context, error) {
 }
 
 // config asks the issuer where it answers.
-func (i Issuer) config(ctx context.Context) (*oauth2.Config, error) {
+func (i Issuer) config(ctx context.Context) (*oauth2.Config, *oidc.Provider, error) {
 	provider, err := oidc.NewProvider(ctx, i.URL)
 	if err != nil {
-		return nil, fmt.Errorf("issuer %s: %w", i.URL, err)
+		return nil, nil, fmt.Errorf("issuer %s: %w", i.URL, err)
 	}
-	return &oauth2.Config{
+	config := &oauth2.Config{
 		ClientID: i.ClientID, Endpoint: provider.Endpoint(),
 		Scopes: append([]string{oidc.ScopeOpenID, oidc.ScopeOfflineAccess}, i.Scopes...),
-	}, nil
+	}
+	// This program has no secret. To try both styles would use up a code.
+	config.Endpoint.AuthStyle = oauth2.AuthStyleInParams
+	return config, provider, nil
 }
 
-// Login lets a person log in at the issuer, on any device, and writes the tokens into a
-// file. It calls tell with the page to open and the code to enter there.
-func Login(ctx context.Context, i Issuer, file string, tell func(page, code string)) error {
-	ctx, err := i.client(ctx)
-	if err != nil {
-		return err
-	}
-	config, err := i.config(ctx)
-	if err != nil {
-		return err
-	}
-	if config.Endpoint.DeviceAuthURL == "" {
-		return fmt.Errorf("issuer %s does not offer a login by another device (RFC 8628)", i.URL)
-	}
-	began, err := config.DeviceAuth(ctx)
-	if err != nil {
-		return fmt.Errorf("issuer %s: %w", i.URL, err)
-	}
-	page := began.VerificationURIComplete
-	if page == "" {
-		page = began.VerificationURI
-	}
-	tell(page, began.UserCode)
-	token, err := config.DeviceAccessToken(ctx, began)
-	if err != nil {
-		return fmt.Errorf("issuer %s: %w", i.URL, err)
-	}
-	return keep(i, file, token)
-}
-
-// keep writes tokens into the file.
-func keep(i Issuer, file string, token *oauth2.Token) error {
+// keep writes tokens into the file, and returns them.
+func keep(i Issuer, file string, token *oauth2.Token) (tokens, error) {
 	text, _ := token.Extra("id_token").(string)
 	if text == "" {
-		return fmt.Errorf("issuer %s gave no id_token", i.URL)
+		return tokens{}, fmt.Errorf("issuer %s gave no id_token", i.URL)
 	}
 	end, err := endOf(text)
 	if err != nil {
-		return fmt.Errorf("issuer %s: its id_token: %w", i.URL, err)
+		return tokens{}, fmt.Errorf("issuer %s: its id_token: %w", i.URL, err)
 	}
-	out, err := json.Marshal(tokens{Issuer: i.URL, ClientID: i.ClientID, IDToken: text, End: end, RefreshToken: token.RefreshToken})
+	kept := tokens{Issuer: i.URL, ClientID: i.ClientID, IDToken: text, End: end, RefreshToken: token.RefreshToken}
+	out, err := json.Marshal(kept)
 	if err != nil {
-		return err
+		return tokens{}, err
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
+		return tokens{}, err
 	}
-	return wholefile.WriteText(file, 0o600, out)
+	return kept, wholefile.WriteText(file, 0o600, out)
 }
 
 // endOf returns when a token ends. The server that gets the token checks its signature.
@@ -149,45 +123,46 @@ type Source struct {
 	mu sync.Mutex
 }
 
-// Token returns a token for a request.
-func (s *Source) Token(ctx context.Context) (string, error) {
+// Token returns a token for a request, and its end.
+func (s *Source) Token(ctx context.Context) (token string, end time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, err := s.read()
+	if err == nil && !known.good() {
+		known, err = s.renewed(ctx, known)
+	}
 	if err != nil {
-		return "", err
+		return "", time.Time{}, err
 	}
-	if known.good() {
-		return known.IDToken, nil
+	return known.IDToken, known.End, nil
+}
+
+// renewed returns new tokens in the place of those that end.
+func (s *Source) renewed(ctx context.Context, ending tokens) (tokens, error) {
+	if ending.RefreshToken == "" {
+		return tokens{}, fmt.Errorf("the login has ended: %w", ErrNoLogin)
 	}
-	if known.RefreshToken == "" {
-		return "", fmt.Errorf("the login has ended: %w", ErrNoLogin)
-	}
-	ctx, err = s.Issuer.client(ctx)
+	ctx, err := s.Issuer.client(ctx)
 	if err != nil {
-		return "", err
+		return tokens{}, err
 	}
-	config, err := s.Issuer.config(ctx)
+	config, _, err := s.Issuer.config(ctx)
 	if err != nil {
-		return "", err
+		return tokens{}, err
 	}
-	next, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: known.RefreshToken}).Token()
+	next, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: ending.RefreshToken}).Token()
 	var refused *oauth2.RetrieveError
 	switch {
 	case errors.As(err, &refused):
 		// An issuer may take each refresh token once, and another process may have used it.
 		if known, err := s.read(); err == nil && known.good() {
-			return known.IDToken, nil
+			return known, nil
 		}
-		return "", fmt.Errorf("the issuer no longer accepts the login: %w", ErrNoLogin)
+		return tokens{}, fmt.Errorf("the issuer no longer accepts the login: %w", ErrNoLogin)
 	case err != nil:
-		return "", err
+		return tokens{}, err
 	}
-	if err := keep(s.Issuer, s.File, next); err != nil {
-		return "", err
-	}
-	text, _ := next.Extra("id_token").(string)
-	return text, nil
+	return keep(s.Issuer, s.File, next)
 }
 
 // read reads the file. Tokens of another issuer or client do not count.

@@ -1,85 +1,28 @@
 package oidclogin_test
 
 import (
-	"encoding/json"
-	"encoding/pem"
 	"errors"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/oidclogin"
+	"github.com/pilot-api/pilot-api/internal/oidcissuer"
 )
 
-// issuer lets a person log in once the test says so.
-type issuer struct {
-	*httptest.Server
-	approved atomic.Bool
-	life     atomic.Int64 // of identity tokens, in seconds; access tokens live for two hours
-	given    atomic.Int64
-	revoked  atomic.Bool
-}
-
-func newIssuer(t *testing.T) (*issuer, oidclogin.Issuer) {
+// newIssuer starts an issuer, and returns how to log in there.
+func newIssuer(t *testing.T) (*oidcissuer.Issuer, oidclogin.Issuer) {
 	t.Helper()
-	i := &issuer{}
-	i.life.Store(3600)
-	i.Server = httptest.NewTLSServer(http.HandlerFunc(i.answer))
-	t.Cleanup(i.Close)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return i, oidclogin.Issuer{URL: i.URL, ClientID: "pilot", CAFile: ca}
+	i := oidcissuer.New(t, ca)
+	return i, oidclogin.Issuer{URL: i.URL, ClientID: oidcissuer.ClientID, CAFile: ca}
 }
 
-func (i *issuer) answer(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	tell := func(code int, v any) {
-		w.WriteHeader(code)
-		_ = json.NewEncoder(w).Encode(v)
-	}
-	switch r.URL.Path {
-	case "/.well-known/openid-configuration":
-		tell(200, map[string]any{"issuer": i.URL, "token_endpoint": i.URL + "/token", "device_authorization_endpoint": i.URL + "/device", "jwks_uri": i.URL + "/keys"})
-	case "/device":
-		tell(200, map[string]any{"device_code": "d", "user_code": "ABCD-EFGH", "verification_uri": i.URL + "/login", "expires_in": 60, "interval": 1})
-	case "/token":
-		refresh := r.FormValue("grant_type") == "refresh_token"
-		switch {
-		case refresh && (i.revoked.Load() || !strings.HasPrefix(r.FormValue("refresh_token"), "refresh-")):
-			tell(400, map[string]string{"error": "invalid_grant"})
-		case !refresh && !i.approved.Load():
-			i.approved.Store(true) // The person is quick.
-			tell(400, map[string]string{"error": "authorization_pending"})
-		default:
-			n := i.given.Add(1)
-			tell(200, map[string]any{"access_token": "a", "token_type": "Bearer", "id_token": i.token(n), "refresh_token": fmt.Sprint("refresh-", n), "expires_in": 7200})
-		}
-	default:
-		http.NotFound(w, r)
-	}
-}
-
-// token returns the nth token, with a life of its own.
-func (i *issuer) token(n int64) string {
-	claims := jwt.RegisteredClaims{ID: fmt.Sprint(n), ExpiresAt: jwt.NewNumericDate(time.Now().Add(time.Duration(i.life.Load()) * time.Second))}
-	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte("key of the issuer"))
-	if err != nil {
-		panic(err)
-	}
-	return text
-}
-
-// number returns which token it is.
+// number returns which token of the issuer it is.
 func number(t *testing.T, token string) string {
 	t.Helper()
 	var claims jwt.RegisteredClaims
@@ -89,18 +32,21 @@ func number(t *testing.T, token string) string {
 	return claims.ID
 }
 
+// silent has no browser, and drops what a person is told.
+var silent = oidclogin.Ways{Tell: func(string, string) {}}
+
 // TestLogin follows a login: by a code, with a token that is used as long as it is good, and
 // with new ones until the issuer refuses.
 func TestLogin(t *testing.T) {
 	i, at := newIssuer(t)
 	file := filepath.Join(t.TempDir(), "tokens", "prod.json")
 	source := &oidclogin.Source{Issuer: at, File: file}
-	if _, err := source.Token(t.Context()); !errors.Is(err, oidclogin.ErrNoLogin) {
+	if _, _, err := source.Token(t.Context()); !errors.Is(err, oidclogin.ErrNoLogin) {
 		t.Errorf("before a login: %v", err)
 	}
-	i.life.Store(30) // It ends before it would be used again.
+	i.SetLife(30 * time.Second) // It ends before it would be used again.
 	told := ""
-	if err := oidclogin.Login(t.Context(), at, file, func(page, code string) { told = page + " " + code }); err != nil {
+	if err := oidclogin.Login(t.Context(), at, file, oidclogin.Ways{Tell: func(page, code string) { told = page + " " + code }}); err != nil {
 		t.Fatal(err)
 	}
 	if told != i.URL+"/login ABCD-EFGH" {
@@ -109,29 +55,29 @@ func TestLogin(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v %v", info, err)
 	}
-	i.life.Store(3600)
+	i.SetLife(time.Hour)
 	for range 2 {
-		if token, err := source.Token(t.Context()); err != nil || number(t, token) != "2" {
-			t.Errorf("%q, %v", token, err)
+		if token, end, err := source.Token(t.Context()); err != nil || number(t, token) != "2" || time.Until(end) < 50*time.Minute {
+			t.Errorf("%q, which ends at %v, %v", token, end, err)
 		}
 	}
 	other := &oidclogin.Source{Issuer: oidclogin.Issuer{URL: "https://other.example", ClientID: "pilot"}, File: file}
-	if _, err := other.Token(t.Context()); !errors.Is(err, oidclogin.ErrNoLogin) {
+	if _, _, err := other.Token(t.Context()); !errors.Is(err, oidclogin.ErrNoLogin) {
 		t.Errorf("a token of another issuer: %v", err)
 	}
-	i.life.Store(30)
-	if err := oidclogin.Login(t.Context(), at, file, func(string, string) {}); err != nil {
+	i.SetLife(30 * time.Second)
+	if err := oidclogin.Login(t.Context(), at, file, silent); err != nil {
 		t.Fatal(err)
 	}
-	i.revoked.Store(true)
-	if _, err := source.Token(t.Context()); !errors.Is(err, oidclogin.ErrNoLogin) {
+	i.Revoke()
+	if _, _, err := source.Token(t.Context()); !errors.Is(err, oidclogin.ErrNoLogin) {
 		t.Errorf("after the issuer took the login back: %v", err)
 	}
 }
 
 // TestLoginNeedsHTTPS shows that no token goes to an issuer in the clear.
 func TestLoginNeedsHTTPS(t *testing.T) {
-	err := oidclogin.Login(t.Context(), oidclogin.Issuer{URL: "http://login.example", ClientID: "pilot"}, filepath.Join(t.TempDir(), "t.json"), func(string, string) {})
+	err := oidclogin.Login(t.Context(), oidclogin.Issuer{URL: "http://login.example", ClientID: "pilot"}, filepath.Join(t.TempDir(), "t.json"), silent)
 	if err == nil || !strings.Contains(err.Error(), "https://") {
 		t.Errorf("err = %v", err)
 	}
