@@ -74,7 +74,7 @@ func (u Unreadable) FollowedProblem(last *schema.Object) diag.Problem {
 	return p
 }
 
-// UnreadableSet holds the unreadable values that a view of a store knows.
+// UnreadableSet holds the unreadable values that a copy of a store knows.
 type UnreadableSet struct {
 	byPlace map[string]Unreadable
 	byKey   map[schema.Key]Unreadable

@@ -57,11 +57,11 @@ func TestInventoryOverRestartsAndReplicas(t *testing.T) {
 		own.self = name
 		quiet := slog.New(slog.DiscardHandler)
 		i := newInventory(roster.New(client, "/p", time.Hour, quiet), own, false, quiet)
-		view := cache.New(memory.New(), cache.Options{Log: quiet})
+		cached := cache.New(memory.New(), cache.Options{Log: quiet})
 		ctx, cancel := context.WithCancel(context.Background())
 		var running sync.WaitGroup
-		running.Go(func() { _ = view.Run(ctx) })
-		proxies := discovery.New(discovery.Options{Source: view, Others: i})
+		running.Go(func() { _ = cached.Run(ctx) })
+		proxies := discovery.New(discovery.Options{Source: cached, Others: i})
 		i.load(t.Context(), proxies)
 		running.Go(func() {
 			if err := proxies.Run(ctx); !errors.Is(err, context.Canceled) {

@@ -16,7 +16,7 @@ import (
 
 // followRoles returns the roles and the hosts that are stored, as a cache follows them; nil
 // if no roles decide.
-func (o *options) followRoles(view *cache.Cache, known *accessKnown) (*authz.Roles, *gate.Hosts) {
+func (o *options) followRoles(cached *cache.Cache, known *accessKnown) (*authz.Roles, *gate.Hosts) {
 	if !o.access.byRoles() {
 		return nil, nil
 	}
@@ -27,7 +27,7 @@ func (o *options) followRoles(view *cache.Cache, known *accessKnown) (*authz.Rol
 			hosts.Put(o)
 		}
 	}
-	view.Handle(nil, cache.Handler{
+	cached.Handle(nil, cache.Handler{
 		Add: put, Update: func(_, after *schema.Object) { put(after) },
 		Delete: func(last *schema.Object) { roles.Delete(last.Key()); hosts.Delete(last.Key()) },
 		Synced: known.awaits(),
@@ -82,13 +82,13 @@ func (k *accessKnown) wait(ctx context.Context) error {
 }
 
 // follow keeps the accounts as a cache has them.
-func (a *access) follow(view *cache.Cache) {
+func (a *access) follow(cached *cache.Cache) {
 	if a.accounts == nil {
 		return
 	}
 	kind, _ := schema.KindByName(schema.KindServiceAccount)
 	put := func(o *schema.Object) { a.accounts.Put(o.Meta.Namespace, o.Meta.Name, string(o.Meta.UID)) }
-	view.Handle(kind, cache.Handler{
+	cached.Handle(kind, cache.Handler{
 		Add: put, Update: func(_, after *schema.Object) { put(after) },
 		Delete: func(last *schema.Object) { a.accounts.Delete(last.Meta.Namespace, last.Meta.Name) },
 		Synced: a.known.awaits(),

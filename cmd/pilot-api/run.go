@@ -64,10 +64,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	objects := backend.store(o, log)
-	view := cache.New(objects, cache.Options{Log: log})
-	objects.Guess(view.Peek)
-	lag := cache.NewProbe(view)
-	registerStoreMetrics(registry, backend, view, lag)
+	cached := cache.New(objects, cache.Options{Log: log})
+	objects.Guess(cached.Peek)
+	lag := cache.NewProbe(cached)
+	registerStoreMetrics(registry, backend, cached, lag)
 	memory := o.rememberSettings(settings.PrivateFolders, log)
 	registerCertificateMetrics(registry, certificates)
 	others, stay, err := backend.replicas(o, o.advertised(at.api.Addr()), registry, log)
@@ -80,7 +80,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	known := newInventory(roster.New(backend.client, o.etcdPrefix, o.keepDisconnected, log), others, backend.embedded != nil, log)
 	proxies := discovery.New(discovery.Options{
-		Source: view, CatchUp: view.CatchUp, LeftOut: leftOut(view), Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
+		Source: cached, CatchUp: cached.CatchUp, LeftOut: leftOut(cached), Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
 		MaxResults: maxResults(availableMemory()), EnterLarge: long.EnterOwing,
 		AbsentFor: o.keepDisconnected, Alone: backend.embedded != nil, Others: known,
 	})
@@ -92,8 +92,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if events != nil {
 		users.followers = append(users.followers, events.Run)
 	}
-	users.follow(view)
-	roles, hosts := o.followRoles(view, users.known)
+	users.follow(cached)
+	roles, hosts := o.followRoles(cached, users.known)
 	users.known.all()
 	if roles != nil {
 		users.followers = append(users.followers, func(ctx context.Context) error { return keepBuiltIns(ctx, store.Strict(objects), log) })
@@ -112,7 +112,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	api := server.New(server.Options{
 		Long:      long,
 		Store:     store.Strict(objects),
-		Reads:     view,
+		Reads:     cached,
 		Discovery: proxies,
 		Authn:     users.authn,
 
@@ -151,7 +151,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		})
 	}
 	go tidyUp(ctx)
-	followers := append(users.followers, view.Run, lag.Run, proxies.Run, backend.watch, stay,
+	followers := append(users.followers, cached.Run, lag.Run, proxies.Run, backend.watch, stay,
 		func(ctx context.Context) error { return known.run(ctx, rosterRevision) },
 		objects.KeepHistory, certificates.Run,
 		func(ctx context.Context) error { return backend.admin(ctx, o, log) },

@@ -11,7 +11,7 @@ import (
 )
 
 // registerStoreMetrics registers metrics of the store and of the cache over it.
-func registerStoreMetrics(reg prometheus.Registerer, b backend, view *cache.Cache, lag *cache.Probe) {
+func registerStoreMetrics(reg prometheus.Registerer, b backend, cached *cache.Cache, lag *cache.Probe) {
 	gauge := func(name, help string, value func() float64) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
@@ -19,13 +19,13 @@ func registerStoreMetrics(reg prometheus.Registerer, b backend, view *cache.Cach
 		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, value))
 	}
 	counter("pilot_cache_relists_total", "How often all objects were listed anew because changes had been missed.",
-		func() float64 { return float64(view.Relists()) })
+		func() float64 { return float64(cached.Relists()) })
 	gauge("pilot_cache_lag_revisions", "Revisions between the cache and the newest one that the store has told.",
 		func() float64 { return float64(lag.Lag().Revisions) })
 	gauge("pilot_cache_lag_seconds", "For how long the cache has been known to lack a change of the store.",
 		func() float64 { return lag.Lag().Behind.Seconds() })
 	gauge("pilot_store_unreadable_values", "Stored values that cannot be read, and so are not in force.",
-		func() float64 { return float64(len(view.Unreadable(store.Scope{}))) })
+		func() float64 { return float64(len(cached.Unreadable(store.Scope{}))) })
 	gauge("pilot_store_up", "1 when the store told its revision when asked last, a second ago or so.",
 		func() float64 { return oneIf(storeAnswers(lag.Lag()) == nil) })
 	if b.embedded == nil {

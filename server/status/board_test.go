@@ -70,10 +70,10 @@ func TestBoardLooksSeldom(t *testing.T) {
 // the same as one from scratch, whatever other replicas reported meanwhile.
 func TestBoardKnowsWhatIsSo(t *testing.T) {
 	own := manyObjects(t, 3)
-	views := []peerView{{}, {silent: []string{"replica b does not answer"}}, {awaited: []string{"a has just started"}}}
+	snapshots := []peerSnapshot{{}, {silent: []string{"replica b does not answer"}}, {awaited: []string{"a has just started"}}}
 	board := newTable()
 	for _, i := range []int{0, 0, 1, 1, 0, 2, 2, 0, 1, 2, 1, 0, 0} {
-		others := views[i]
+		others := snapshots[i]
 		board = board.next(own, others)
 		for _, o := range own.Objects {
 			ref := o.Key().Ref()
@@ -99,7 +99,7 @@ func TestConditionsAreOfTheObject(t *testing.T) {
 				t.Fatal(err)
 			}
 			own.Objects[0] = made
-			board = board.next(own, peerView{})
+			board = board.next(own, peerSnapshot{})
 			time.Sleep(time.Hour)
 			return board.entries[made.Key()].status.Conditions[0].LastTransitionTime.Time
 		}
@@ -134,10 +134,10 @@ func manyObjects(t testing.TB, n int) *discovery.ObjectStatuses {
 // BenchmarkStatusBoard measures a refresh of 10,000 unchanged objects.
 func BenchmarkStatusBoard(b *testing.B) {
 	own := manyObjects(b, 10_000)
-	board := newTable().next(own, peerView{})
+	board := newTable().next(own, peerSnapshot{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if next := board.next(own, peerView{}); next.version != board.version {
+		if next := board.next(own, peerSnapshot{}); next.version != board.version {
 			b.Fatal("it has found something new")
 		}
 	}

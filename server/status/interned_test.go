@@ -28,7 +28,7 @@ func TestEqualStatusesAreShared(t *testing.T) {
 		for i := range objects {
 			own.Objects = append(own.Objects, ruleOf(fmt.Sprint("rule-", i), generation(i)))
 		}
-		board = board.next(own, peerView{})
+		board = board.next(own, peerSnapshot{})
 		distinct := map[*internedStatus]bool{}
 		for _, o := range own.Objects {
 			is := board.entries[o.Key()]

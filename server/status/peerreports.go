@@ -60,8 +60,8 @@ type question struct {
 	done chan struct{}
 }
 
-// peerView has the reports of the other replicas at one moment.
-type peerView struct {
+// peerSnapshot has the reports of the other replicas at one moment.
+type peerSnapshot struct {
 	answers []peer
 	silent  []string // what is missing, as text for people
 	awaited []string // replicas whose proxies may be on their way back, as text for people
@@ -77,9 +77,9 @@ func newPeerReports(opts Options) *peerReports {
 // look returns the state of the others after a time. If the caller wants the
 // current state, look waits for it and lists the replicas that have not reported
 // it. Otherwise a report of a moment ago will do.
-func (b *peerReports) look(after time.Time) peerView {
+func (b *peerReports) look(after time.Time) peerSnapshot {
 	if b.peers == nil {
-		return peerView{}
+		return peerSnapshot{}
 	}
 	now := time.Now()
 	patience, listed, said := Age, now.Add(-membersAge), time.Time{}
@@ -96,7 +96,7 @@ func (b *peerReports) look(after time.Time) peerView {
 		})
 	}
 	asked.Wait()
-	return b.view(said)
+	return b.snapshot(said)
 }
 
 // await waits for a peer's answer that is not older than after. It sends a query
@@ -195,18 +195,18 @@ func (b *peerReports) askOne(ctx context.Context, p *peer, age time.Duration) er
 	return nil
 }
 
-// view returns the present state. Its silent replicas are those that have not
+// snapshot returns the present state. Its silent replicas are those that have not
 // answered for a while, or whose last answer is older than after, unless the register
 // says that they are missing: those are gone.
-func (b *peerReports) view(after time.Time) peerView {
+func (b *peerReports) snapshot(after time.Time) peerSnapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var v peerView
+	var all peerSnapshot
 	if b.register.asOf.Before(after) || time.Since(b.register.asOf) > membersLost {
-		v.silent = append(v.silent, "the other replicas are not known at present")
+		all.silent = append(all.silent, "the other replicas are not known at present")
 	}
 	if since, is := b.peers.CutOff(); is {
-		v.silent = append(v.silent, "this replica is cut off from the store since "+since.Format(time.TimeOnly))
+		all.silent = append(all.silent, "this replica is cut off from the store since "+since.Format(time.TimeOnly))
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.known)) {
 		p := b.known[name]
@@ -214,19 +214,19 @@ func (b *peerReports) view(after time.Time) peerView {
 			// A replica that is missing has been silent for a lease already. If it is not
 			// dead but cut off, its proxies get no changes.
 			if !p.Missing.IsZero() {
-				v.gone = append(v.gone, p.Silence()+": its proxies do not count")
+				all.gone = append(all.gone, p.Silence()+": its proxies do not count")
 				continue
 			}
-			v.silent = append(v.silent, p.Silence()+", its proxies are missing")
+			all.silent = append(all.silent, p.Silence()+", its proxies are missing")
 			continue
 		}
-		v.answers = append(v.answers, *p)
-		v.returning += p.returns
+		all.answers = append(all.answers, *p)
+		all.returning += p.returns
 		if p.awaiting {
-			v.awaited = append(v.awaited, "replica "+p.Name+" was started a moment ago")
+			all.awaited = append(all.awaited, "replica "+p.Name+" was started a moment ago")
 		}
 	}
-	return v
+	return all
 }
 
 // reportsAt asks replicas for their reports of at most an age at a path. The result is nil

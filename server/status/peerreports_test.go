@@ -45,9 +45,9 @@ func at(revision int64) func(time.Duration) *Report {
 
 // lookAt has two kinds of looks: at the interval of watchers, and for a caller that
 // asks for the current state.
-var lookAt = map[string]func(b *peerReports) peerView{
-	"recent": func(b *peerReports) peerView { return b.look(time.Now().Add(-Age)) },
-	"fresh":  func(b *peerReports) peerView { return b.look(time.Now()) },
+var lookAt = map[string]func(b *peerReports) peerSnapshot{
+	"recent": func(b *peerReports) peerSnapshot { return b.look(time.Now().Add(-Age)) },
+	"fresh":  func(b *peerReports) peerSnapshot { return b.look(time.Now()) },
 }
 
 // TestAfterIdleness checks that the first caller after a while gets the current
@@ -59,17 +59,17 @@ func TestAfterIdleness(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					all := toldReplicas{map[string]func(time.Duration) *Report{}}
 					b := all.board()
-					if v := look(b); len(v.silent)+len(v.answers) > 0 {
-						t.Fatalf("all alone: %+v", v)
+					if p := look(b); len(p.silent)+len(p.answers) > 0 {
+						t.Fatalf("all alone: %+v", p)
 					}
 					time.Sleep(idle)
-					if v := look(b); len(v.silent)+len(v.answers) > 0 {
-						t.Errorf("all alone, later: %+v", v)
+					if p := look(b); len(p.silent)+len(p.answers) > 0 {
+						t.Errorf("all alone, later: %+v", p)
 					}
 					time.Sleep(idle)
 					all.answers["far"] = at(7)
-					if v := look(b); len(v.silent) > 0 || len(v.answers) != 1 || v.answers[0].revision != 7 {
-						t.Errorf("with one that has come: %+v", v)
+					if p := look(b); len(p.silent) > 0 || len(p.answers) != 1 || p.answers[0].revision != 7 {
+						t.Errorf("with one that has come: %+v", p)
 					}
 				})
 			})
@@ -91,19 +91,19 @@ func TestFreshIsNotShared(t *testing.T) {
 			return said
 		}}}
 		b := all.board()
-		if v := lookAt["recent"](b); len(v.silent) != 1 {
-			t.Errorf("before the first answer: %+v", v)
+		if p := lookAt["recent"](b); len(p.silent) != 1 {
+			t.Errorf("before the first answer: %+v", p)
 		}
-		if v := lookAt["fresh"](b); len(v.silent) > 0 || len(v.answers) != 1 || v.answers[0].revision != 2 {
-			t.Errorf("asked %v, told %+v", asked, v)
+		if p := lookAt["fresh"](b); len(p.silent) > 0 || len(p.answers) != 1 || p.answers[0].revision != 2 {
+			t.Errorf("asked %v, told %+v", asked, p)
 		}
-		if v := lookAt["recent"](b); len(v.silent) > 0 || v.answers[0].revision != 2 {
-			t.Errorf("who does not ask for what is so now: %+v", v)
+		if p := lookAt["recent"](b); len(p.silent) > 0 || p.answers[0].revision != 2 {
+			t.Errorf("who does not ask for what is so now: %+v", p)
 		}
 		time.Sleep(time.Duration(slow.Load()))
 		slow.Store(int64(time.Hour))
-		if v := lookAt["fresh"](b); len(v.answers) > 0 || !strings.Contains(strings.Join(v.silent, ""), "far") {
-			t.Errorf("one that does not answer: %+v", v)
+		if p := lookAt["fresh"](b); len(p.answers) > 0 || !strings.Contains(strings.Join(p.silent, ""), "far") {
+			t.Errorf("one that does not answer: %+v", p)
 		}
 		time.Sleep(time.Duration(slow.Load()))
 	})

@@ -43,7 +43,7 @@ func (t *Table) Of(o *schema.Object) (schema.Status, []byte) {
 }
 
 // next returns the table after a look.
-func (t *Table) next(own *discovery.ObjectStatuses, others peerView) *Table {
+func (t *Table) next(own *discovery.ObjectStatuses, others peerSnapshot) *Table {
 	next := &Table{
 		revision: own.Revision, entries: make(map[schema.Key]*entry, len(own.Objects)),
 		version: t.version, changed: t.changed, interned: t.interned,

@@ -30,9 +30,9 @@ func (s fleetStatus) isPlain() bool {
 }
 
 // add puts what the others say of an object of a revision to what is known here.
-func (v peerView) add(own discovery.ObjectStatus, ref diag.Ref, revision int64) fleetStatus {
-	out := fleetStatus{ObjectStatus: own, silent: v.silent, awaited: v.awaited, gone: v.gone, returning: v.returning}
-	for _, p := range v.answers {
+func (all peerSnapshot) add(own discovery.ObjectStatus, ref diag.Ref, revision int64) fleetStatus {
+	out := fleetStatus{ObjectStatus: own, silent: all.silent, awaited: all.awaited, gone: all.gone, returning: all.returning}
+	for _, p := range all.answers {
 		s := p.reports[ref]
 		out.Proxies += s.Proxies
 		if p.revision < revision {

@@ -8,7 +8,7 @@ import (
 )
 
 // apply applies one batch, revision by revision. If a revision does not follow from the
-// view, the error is errMissed and the view stays at the revision before it.
+// copy, the error is errMissed and the copy stays at the revision before it.
 func (c *Cache) apply(b store.Batch) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *Cache) checkLocked(one store.Batch) ([]store.Event, error) {
 	for _, ev := range one.Events {
 		current := c.index.Get(ev.Object.Key())
 		if !follows(ev, current) {
-			return nil, fmt.Errorf("%w: revision %d: %s %s follows %s, the view has %s",
+			return nil, fmt.Errorf("%w: revision %d: %s %s follows %s, the copy has %s",
 				errMissed, one.Revision, ev.Type, ev.Object.Key(), versionOf(ev.Previous), versionOf(current))
 		}
 		ev.Previous = current
@@ -77,7 +77,7 @@ func versionOf(o *schema.Object) string {
 	return "resourceVersion " + o.Meta.ResourceVersion
 }
 
-// replace makes a list the view. at has the changes of the list's revision. The view is
+// replace makes a list the copy. at has the changes of the list's revision. The copy is
 // complete once it has reached the revision complete.
 func (c *Cache) replace(list *store.List, at store.Batch, complete int64) {
 	c.mu.Lock()
@@ -101,7 +101,7 @@ func (c *Cache) replace(list *store.List, at store.Batch, complete int64) {
 	c.syncLocked()
 }
 
-// syncLocked records that the view is complete for the first time. This counts as a
+// syncLocked records that the copy is complete for the first time. This counts as a
 // change even if the store is empty.
 func (c *Cache) syncLocked() {
 	if !c.HasSynced() && c.changes.Revision() >= c.syncAt {

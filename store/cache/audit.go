@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// auditInterval is the time between comparisons of the view with the source.
+	// auditInterval is the time between comparisons of the copy with the source.
 	auditInterval = 10 * time.Second
 	// auditPatience is how long the source may take to count, and then how long the
 	// feed may take to reach the revision of the count.
 	auditPatience = 10 * time.Second
 )
 
-// audit compares the view with the source's own count at intervals while a feed runs. A
+// audit compares the copy with the source's own count at intervals while a feed runs. A
 // feed that lost something without knowing it would make every later read wrong. A
 // source that cannot count is not audited. An error of audit ends the feed: errMissed,
 // or ErrUnavailable if the feed stands still while the source moves on.
@@ -38,7 +38,7 @@ func (c *Cache) audit(ctx context.Context) error {
 		count, revision, err := c.count(ctx, source)
 		switch {
 		case err != nil:
-			continue // A source that is unreachable does not show that the view is wrong.
+			continue // A source that is unreachable does not show that the copy is wrong.
 		case revision >= known:
 			backwards = false
 		case !backwards:
@@ -59,7 +59,7 @@ func (c *Cache) count(ctx context.Context, source store.Counter) (int, int64, er
 	return source.Count(ctx)
 }
 
-// compareCount compares a count at a revision with the view at that revision.
+// compareCount compares a count at a revision with the copy at that revision.
 func (c *Cache) compareCount(ctx context.Context, count int, revision int64) error {
 	reached, cancel := context.WithTimeout(ctx, auditPatience)
 	defer cancel()
@@ -71,7 +71,7 @@ func (c *Cache) compareCount(ctx context.Context, count int, revision int64) err
 	if !ok || have == count {
 		return nil
 	}
-	return c.compareList(ctx, revision, fmt.Sprintf("%d objects at revision %d, the view has %d", count, revision, have))
+	return c.compareList(ctx, revision, fmt.Sprintf("%d objects at revision %d, the copy has %d", count, revision, have))
 }
 
 // countAt returns the number of objects that the source should count at a revision. ok

@@ -1,4 +1,4 @@
-// Package cache keeps a local view of any store. It lists the store, then watches from
+// Package cache keeps a local copy of any store. It lists the store, then watches from
 // the list's revision. A user's program uses it as an informer. The server answers
 // every read from it:
 //
@@ -7,16 +7,16 @@
 //	                                       └──▶ handlers, Snapshot, Since
 //
 //	feed.go       follows the source through disconnects and compaction
-//	apply.go      applies the changes of the feed if they follow from the view
+//	apply.go      applies the changes of the feed if they follow from the copy
 //	recall.go     the changes of a list's revision, for watches that stopped inside it
-//	audit.go      compares the view with the source, in case the feed lost changes
+//	audit.go      compares the copy with the source, in case the feed lost changes
 //	reader.go     the cache as a store.Reader
 //	watch.go      watches over the recent changes in memory
 //	readindex.go  linearizable reads from memory
 //	handler.go    Add, Update and Delete calls
 //	since.go      what changed between two revisions
 //	lastgood.go   what proxies follow in place of values that cannot be read
-//	lag.go        how far the view is behind the source
+//	lag.go        how far the copy is behind the source
 //
 // The cache has one watch of the source, regardless of how many watch the cache. If the
 // source implements store.Rewinder, the cache follows it from as far back as the change log
@@ -51,14 +51,14 @@ type Options struct {
 	Window int
 }
 
-// Cache is a local view of a store. All methods are safe for concurrent use. It does
+// Cache is a local copy of a store. All methods are safe for concurrent use. It does
 // nothing before Run.
 type Cache struct {
 	source    store.Reader
 	window    int // number of changes kept
 	log       *slog.Logger
 	readIndex *readIndex
-	changes   *store.ChangeLog // its revision is the view's revision
+	changes   *store.ChangeLog // its revision is the copy's revision
 	relists   atomic.Int64
 	pastLists chan struct{} // a slot for each list being read from the source
 
@@ -67,7 +67,7 @@ type Cache struct {
 	// The source counts unreadable values, but the index does not have them.
 	unreadable store.UnreadableSet
 	good       lastGood
-	// relisted is the newest revision that the view had before the last full list. No
+	// relisted is the newest revision that the copy had before the last full list. No
 	// changes lead from that state to the present one. This also holds if the source
 	// reaches that revision again after it was restored.
 	relisted int64
@@ -77,8 +77,8 @@ type Cache struct {
 	running  func(registration) // starts a handler, nil before Run
 	trouble  error              // why the source is not followed now
 
-	syncAt int64         // the view is complete for the first time at this revision
-	synced chan struct{} // closed when the view is complete for the first time
+	syncAt int64         // the copy is complete for the first time at this revision
+	synced chan struct{} // closed when the copy is complete for the first time
 }
 
 // New returns a cache of everything in a store.
@@ -112,7 +112,7 @@ func (c *Cache) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// HasSynced reports whether the view has ever been complete, that is, as new as the source
+// HasSynced reports whether the copy has ever been complete, that is, as new as the source
 // was at the first read. It stays true.
 func (c *Cache) HasSynced() bool {
 	select {
@@ -161,15 +161,15 @@ func (c *Cache) Snapshot() (objs []*schema.Object, revision int64, ok bool) {
 }
 
 // Changed returns a channel that is closed at the next change of any object after the
-// call, and when the view is complete for the first time.
+// call, and when the copy is complete for the first time.
 func (c *Cache) Changed() <-chan struct{} {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.changed
 }
 
-// view returns the cached objects in scope and the revision that they reflect.
-func (c *Cache) view(scope store.Scope) ([]*schema.Object, int64) {
+// objects returns the cached objects in scope and the revision that they reflect.
+func (c *Cache) objects(scope store.Scope) ([]*schema.Object, int64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.index.List(scope), c.changes.Revision()

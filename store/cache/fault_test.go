@@ -261,7 +261,7 @@ func TestDisconnectGoesOn(t *testing.T) {
 }
 
 // TestFreshReadNotInTime checks that a read that must reflect every write fails with
-// ErrUnavailable if the view does not catch up. ErrFuture would be wrong, because the
+// ErrUnavailable if the copy does not catch up. ErrFuture would be wrong, because the
 // caller asked for no revision.
 func TestFreshReadNotInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

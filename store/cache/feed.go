@@ -18,12 +18,12 @@ import (
 const listTimeout = 30 * time.Second
 
 // errMissed means that the feed has missed changes or the source has lost some. Only a
-// full list corrects the view.
-var errMissed = errors.New("the view is not what the store holds")
+// full list corrects the copy.
+var errMissed = errors.New("the copy is not what the store holds")
 
-// follow keeps the view current until ctx ends. After a broken watch it resumes from
-// the revision of the view. It lists again only if the source no longer has the changes
-// after that revision, or if the view cannot be trusted.
+// follow keeps the copy current until ctx ends. After a broken watch it resumes from
+// the revision of the copy. It lists again only if the source no longer has the changes
+// after that revision, or if the copy cannot be trusted.
 func (c *Cache) follow(ctx context.Context) error {
 	var pace backoff
 	for list := true; ; {
@@ -112,10 +112,10 @@ func (c *Cache) prompt(ctx context.Context) {
 	}
 }
 
-// list reads the view from the source. The first list begins as far back as the change
+// list reads the copy from the source. The first list begins as far back as the change
 // log may reach, and the feed advances it to the present before anyone sees it. A later
-// list replaces the view. Then watches over the cache end, because changes may be
-// hidden between the old view and the new one, and handlers receive the difference.
+// list replaces the copy. Then watches over the cache end, because changes may be
+// hidden between the old copy and the new one, and handlers receive the difference.
 func (c *Cache) list(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

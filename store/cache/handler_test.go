@@ -38,7 +38,7 @@ func TestHandlerRegisteredLate(t *testing.T) {
 	}
 }
 
-// TestSlowHandlerHoldsUpNobody checks that a blocked handler stops neither the view nor
+// TestSlowHandlerHoldsUpNobody checks that a blocked handler stops neither the copy nor
 // other handlers, and that it gets what it missed as a difference when it returns.
 func TestSlowHandlerHoldsUpNobody(t *testing.T) {
 	ctx := testContext(t)

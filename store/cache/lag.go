@@ -14,7 +14,7 @@ const (
 )
 
 // Probe measures how far a cache is behind its source. It asks the source for its
-// revision at intervals and observes when the view reaches it. All callers share one
+// revision at intervals and observes when the copy reaches it. All callers share one
 // Probe, so calling Lag often costs nothing.
 type Probe struct {
 	cache *Cache
@@ -23,7 +23,7 @@ type Probe struct {
 	asked  bool
 	err    error     // of the last question
 	newest int64     // the newest revision that the source returned
-	target int64     // the oldest answer that the view may not have reached
+	target int64     // the oldest answer that the copy may not have reached
 	since  time.Time // when target was asked for
 }
 
@@ -38,10 +38,10 @@ type Lag struct {
 	Err error
 	// Synced is the result of Cache.HasSynced.
 	Synced bool
-	// Revisions is the number of revisions from the view to the newest one that the
+	// Revisions is the number of revisions from the copy to the newest one that the
 	// source returned.
 	Revisions int64
-	// Behind is how long the view has been known to lack a change.
+	// Behind is how long the copy has been known to lack a change.
 	Behind time.Duration
 }
 
@@ -71,7 +71,7 @@ func (p *Probe) ask(ctx context.Context) {
 	}
 }
 
-// note records an answer and reports whether the view is behind it.
+// note records an answer and reports whether the copy is behind it.
 func (p *Probe) note(newest int64, err error, at time.Time) (behind bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,21 +79,21 @@ func (p *Probe) note(newest int64, err error, at time.Time) (behind bool) {
 	if err != nil {
 		return false
 	}
-	view := p.cache.changes.Revision()
+	reached := p.cache.changes.Revision()
 	p.newest = newest
-	if view >= p.target {
+	if reached >= p.target {
 		p.target, p.since = newest, at
 	}
-	return view < newest
+	return reached < newest
 }
 
 // Lag returns the lag as known now.
 func (p *Probe) Lag() Lag {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	view := p.cache.changes.Revision()
-	lag := Lag{Known: p.asked, Err: p.err, Synced: p.cache.HasSynced(), Revisions: max(0, p.newest-view)}
-	if view < p.target {
+	reached := p.cache.changes.Revision()
+	lag := Lag{Known: p.asked, Err: p.err, Synced: p.cache.HasSynced(), Revisions: max(0, p.newest-reached)}
+	if reached < p.target {
 		lag.Behind = time.Since(p.since)
 	}
 	return lag

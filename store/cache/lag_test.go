@@ -107,7 +107,7 @@ func TestLag(t *testing.T) {
 	})
 }
 
-// TestLagOfMovingCache checks that a view that is always a little behind, but moves, is
+// TestLagOfMovingCache checks that a copy that is always a little behind, but moves, is
 // not reported as lacking a change for long.
 func TestLagOfMovingCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

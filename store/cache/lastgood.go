@@ -61,7 +61,7 @@ func (c *Cache) dropMendedLocked() {
 }
 
 // keepListedLocked saves the last good states of the unreadable values in a list that
-// replaces the view.
+// replaces the copy.
 func (c *Cache) keepListedLocked(unreadable []store.Unreadable) {
 	before := c.good
 	c.good = lastGood{since: before.since}

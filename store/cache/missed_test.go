@@ -72,7 +72,7 @@ func losing(revision int64, told bool) func(store.Batch) []store.Batch {
 	}
 }
 
-// TestMissedChangesAreFound checks that the view finds by itself whatever a feed loses,
+// TestMissedChangesAreFound checks that the copy finds by itself whatever a feed loses,
 // repeats or reorders, logs it, and is correct again.
 func TestMissedChangesAreFound(t *testing.T) {
 	// The store: a is made at 2, b at 3, a is changed at 4, b is gone at 5,
@@ -137,7 +137,7 @@ func missed(t *testing.T, fault func(store.Batch) []store.Batch, finds string) {
 	}
 	got, revision, _ := c.Snapshot()
 	if strings.Join(versions(got), " ") != strings.Join(versions(want.Items), " ") || revision != want.Revision {
-		t.Errorf("view %v at %d, store %v at %d", versions(got), revision, versions(want.Items), want.Revision)
+		t.Errorf("copy %v at %d, store %v at %d", versions(got), revision, versions(want.Items), want.Revision)
 	}
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -149,7 +149,7 @@ func missed(t *testing.T, fault func(store.Batch) []store.Batch, finds string) {
 }
 
 // TestWhatCameBeforeAMissIsTold checks that, if the second half of a batch does not
-// follow, the first half is in the view and waiters for changes are notified.
+// follow, the first half is in the copy and waiters for changes are notified.
 func TestWhatCameBeforeAMissIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ghost := storetest.Rule(t, "default", "ghost", 1)
@@ -252,7 +252,7 @@ func TestStoreGoesBack(t *testing.T) {
 		source.gone.Store(true)
 		time.Sleep(time.Minute) // In the bubble.
 		if objs, revision, _ := c.Snapshot(); len(objs) != 1 || revision != 2 || objs[0].Meta.Name != "kept" {
-			t.Errorf("view %v at %d", versions(objs), revision)
+			t.Errorf("copy %v at %d", versions(objs), revision)
 		}
 	})
 }

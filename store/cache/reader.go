@@ -29,8 +29,8 @@ func (c *Cache) Outage() (store.Outage, bool) {
 	return store.Outage{Since: since, Revision: c.changes.Revision()}, down
 }
 
-// CatchUp waits until the view has everything that was stored before the call, and returns
-// the revision of the view then.
+// CatchUp waits until the copy has everything that was stored before the call, and returns
+// the revision of the copy then.
 func (c *Cache) CatchUp(ctx context.Context) (int64, error) {
 	err := c.reach(ctx, 0)
 	return c.changes.Revision(), err
@@ -64,7 +64,7 @@ func (c *Cache) Repeat(scope store.Scope, revision int64) ([]store.Event, error)
 	return c.changes.Repeat(scope, revision)
 }
 
-// Peek returns an object of the view immediately, however old. It returns nil if there
+// Peek returns an object of the copy immediately, however old. It returns nil if there
 // is none, and while the source cannot be followed.
 func (c *Cache) Peek(key schema.Key) *schema.Object {
 	c.mu.RLock()
@@ -84,7 +84,7 @@ func (c *Cache) List(ctx context.Context, scope store.Scope, opts store.ListOpti
 	if err := c.reach(ctx, opts.AtLeast); err != nil {
 		return nil, err
 	}
-	all, revision := c.view(scope)
+	all, revision := c.objects(scope)
 	items, remaining := opts.Page(all)
 	return &store.List{Revision: revision, Items: items, Remaining: remaining, Unreadable: c.Unreadable(scope)}, nil
 }
@@ -124,7 +124,7 @@ func (c *Cache) viewAt(scope store.Scope, revision int64) ([]*schema.Object, err
 	return c.index.ListBefore(scope, later), nil
 }
 
-// reach waits until the view is as fresh as atLeast requires; see store.ReadOptions.
+// reach waits until the copy is as fresh as atLeast requires; see store.ReadOptions.
 func (c *Cache) reach(ctx context.Context, atLeast int64) error {
 	if err := c.WaitForSync(ctx); err != nil || atLeast == store.Any {
 		return err
@@ -138,7 +138,7 @@ func (c *Cache) reach(ctx context.Context, atLeast int64) error {
 	}
 	if err := c.await(ctx, newest); err != nil {
 		return &store.Error{Kind: store.ErrUnavailable, Cause: ctx.Err(), Detail: fmt.Sprintf(
-			"the local view has not reached revision %d of the store in time", newest)}
+			"the local copy has not reached revision %d of the store in time", newest)}
 	}
 	return nil
 }

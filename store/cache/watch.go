@@ -67,8 +67,8 @@ func (w *logWatch) take() bool {
 }
 
 // prompt answers each progress request until the watch ends. The present revision is
-// that of the source, so the view must reach it before the request is passed on. prompt
-// retries until the view does.
+// that of the source, so the copy must reach it before the request is passed on. prompt
+// retries until the copy does.
 func (w *logWatch) prompt(ctx context.Context) {
 	for w.take() {
 		var pace backoff

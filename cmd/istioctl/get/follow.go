@@ -39,15 +39,15 @@ func (f *follower) run(ctx context.Context) error {
 		}
 	}
 	f.source.OnEnd(func(reason error) { show(func() error { return reason }) })
-	view := cache.New(f.source, cache.Options{Log: slog.New(slog.DiscardHandler)})
-	view.Handle(nil, selected(f.selector, func(e store.Event) { show(func() error { return f.event(e) }) }))
+	cached := cache.New(f.source, cache.Options{Log: slog.New(slog.DiscardHandler)})
+	cached.Handle(nil, selected(f.selector, func(e store.Event) { show(func() error { return f.event(e) }) }))
 	var beside sync.WaitGroup
 	if f.status != nil {
 		beside.Go(func() {
 			f.followStatuses(ctx, func(o client.ObjectWithStatus) { show(func() error { return f.status(o) }) })
 		})
 	}
-	_ = view.Run(ctx) // The error is that of ctx, because nothing else ends Run.
+	_ = cached.Run(ctx) // The error is that of ctx, because nothing else ends Run.
 	beside.Wait()
 	return broken
 }
