@@ -85,6 +85,9 @@ func AllKeys() KeyScope { return compiled.AllKeys() }
 // KeysOfNamespace has the Secrets of one namespace.
 func KeysOfNamespace(namespace string) KeyScope { return compiled.KeysOfNamespace(namespace) }
 
+// WorkloadSecrets are secrets that only the proxies of one workload get (Stream.AddSecrets).
+type WorkloadSecrets = stream.WorkloadSecrets
+
 // Variants of the protocol and errors of streams, as in package stream.
 const (
 	StateOfTheWorld = stream.StateOfTheWorld

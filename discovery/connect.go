@@ -29,6 +29,26 @@ func (p *Publisher) ConnectProxyless(node mesh.Node) (*stream.Stream, error) {
 	return p.connect(node, func(to streamProxy) *stream.Stream { return stream.NewProxyless(p.streams, to) })
 }
 
+// ConnectSecrets begins a stream that has the secrets of a proxy and nothing else. It fails
+// as V3 does. The proxy gets the rest of its configuration by another stream or by polls, or
+// from elsewhere: the stream does not make it a connected proxy. What it acks and refuses
+// counts for the proxy if that is connected. The caller must Close the stream.
+func (p *Publisher) ConnectSecrets(node mesh.Node, variant stream.Variant) (*stream.Stream, error) {
+	state, err := p.knownForSecrets(node)
+	if err != nil {
+		return nil, err
+	}
+	st := stream.NewSecrets(p.streams, secretsProxy{streamProxy{state.Client, p}}, variant)
+	state.ViewEntry.UsesStreams.Store(true)
+	p.fleet.ConnectSecrets(state.Client, st)
+	return st, nil
+}
+
+// secretsProxy is the proxy of a stream of secrets.
+type secretsProxy struct{ streamProxy }
+
+func (p secretsProxy) Closed(st *stream.Stream) { p.publisher.fleet.DisconnectSecrets(p.Client, st) }
+
 func (p *Publisher) connect(node mesh.Node, begin func(streamProxy) *stream.Stream) (*stream.Stream, error) {
 	state, _, err := p.locate(node)
 	if err != nil {

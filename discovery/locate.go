@@ -20,11 +20,7 @@ type located struct {
 // locate finds the proxy that a node names, and makes it known if it is not. A bad node is
 // an error even while nothing is published.
 func (p *Publisher) locate(node mesh.Node) (*located, *compiled.Generation, error) {
-	if _, err := p.published(); err != nil {
-		_, bad := parseNode(node)
-		return nil, nil, cmp.Or(bad, err)
-	}
-	state, err := p.known(node)
+	state, err := p.known(node, p.fleet.Admit)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -34,13 +30,26 @@ func (p *Publisher) locate(node mesh.Node) (*located, *compiled.Generation, erro
 	return &located{state, p}, p.encoder.Current.Load(), nil
 }
 
-func (p *Publisher) known(node mesh.Node) (*fleet.ClientState, error) {
+// knownForSecrets is locate for a stream of secrets. It does not count as a sign of life of
+// the proxy.
+func (p *Publisher) knownForSecrets(node mesh.Node) (*fleet.ClientState, error) {
+	return p.known(node, p.fleet.AdmitForSecrets)
+}
+
+// admit adds a proxy to the fleet.
+type admit func(mesh.Node, mesh.Proxy, mesh.Traits) *fleet.Client
+
+func (p *Publisher) known(node mesh.Node, add admit) (*fleet.ClientState, error) {
+	if _, err := p.published(); err != nil {
+		_, bad := parseNode(node)
+		return nil, cmp.Or(bad, err)
+	}
 	if c := p.fleet.Find(node); c != nil {
 		if state := c.State(); state.View != nil {
 			return state, nil
 		}
 	}
-	return p.join(node)
+	return p.join(node, add)
 }
 
 // age returns the time since the Publisher was made, by the monotonic clock. The wall clock
@@ -48,7 +57,7 @@ func (p *Publisher) known(node mesh.Node) (*fleet.ClientState, error) {
 func (p *Publisher) age() time.Duration { return time.Since(p.made) }
 
 // join makes a proxy known. It waits only for the view of this proxy.
-func (p *Publisher) join(node mesh.Node) (*fleet.ClientState, error) {
+func (p *Publisher) join(node mesh.Node, add admit) (*fleet.ClientState, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
 		return nil, err
@@ -58,7 +67,7 @@ func (p *Publisher) join(node mesh.Node) (*fleet.ClientState, error) {
 	g := p.encoder.Current.Load()
 	traits := g.Mesh.TraitsOf(proxy)
 	for {
-		c := p.fleet.Admit(node, proxy, traits)
+		c := add(node, proxy, traits)
 		p.letGo()
 		state := c.State()
 		if state.View == nil {

@@ -55,6 +55,15 @@ func (a *V3Answers) SecretsWithin(scope KeyScope) *xds.Set {
 	return a.scopedSecrets.Put(scope.namespace, xds.NewSet(xds.SecretType, allowed))
 }
 
+// SecretsBeside returns secrets together with others that are in no configuration.
+func (v *View) SecretsBeside(set *xds.Set, others []*ir.Secret) *xds.Set {
+	all := slices.Clone(set.Sorted)
+	for _, s := range others {
+		all = append(all, v.Encoder.V3.Secret(s))
+	}
+	return xds.NewSet(xds.SecretType, all)
+}
+
 // WithKeys returns the secrets of a configuration that have a private key.
 func WithKeys(config *ir.Config) []*ir.Secret {
 	return slices.DeleteFunc(slices.Clone(config.Secrets), func(s *ir.Secret) bool { return s.Key.None() })

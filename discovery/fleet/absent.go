@@ -213,11 +213,12 @@ func (f *Fleet) Roster(published int64) []feedback.Presence {
 		switch {
 		case len(p.streams) > 0:
 			st := p.streams[len(p.streams)-1]
-			one := f.presence(p.Client, st.Transport(), st.Since(), st.SyncState(feedback.SyncVisitor{}).Revision)
+			state := p.beside.with(st.SyncState(feedback.SyncVisitor{}), feedback.SyncVisitor{})
+			one := f.presence(p.Client, st.Transport(), st.Since(), state.Revision)
 			one.Connected = true
 			all = append(all, one)
 		case f.polledLately(p.Client) && p.isProved(unproved):
-			state := p.stateByPolls(published, feedback.SyncVisitor{})
+			state := p.beside.with(p.stateByPolls(published, feedback.SyncVisitor{}), feedback.SyncVisitor{})
 			one := f.presence(p.Client, state.Transport, f.opts.Began.Add(p.joined), state.Revision)
 			one.Connected = true
 			all = append(all, one)

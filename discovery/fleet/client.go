@@ -22,6 +22,7 @@ type Client struct {
 
 	Transition poll.Transition
 	streams    []*stream.Stream // guarded by the fleet's lock
+	secrets    secretStreams    // likewise
 	polls      atomic.Bool      // refuse what they are answered
 	denied     atomic.Bool      // private keys, when it last polled for secrets
 	Fetched    poll.Fetched     // over v1

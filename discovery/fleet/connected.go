@@ -106,7 +106,7 @@ func (f *Fleet) Wake(views map[*compiled.View]bool) {
 		}
 	}
 	for c := range f.behind {
-		c.awake()
+		c.awakeLocked()
 	}
 }
 
@@ -121,13 +121,15 @@ func (e *ViewEntry) awakeLocked() {
 		return
 	}
 	for c := range e.members {
-		c.awake()
+		c.awakeLocked()
 	}
 }
 
-// The caller of awake holds the fleet's lock.
-func (c *Client) awake() {
+func (c *Client) awakeLocked() {
 	for _, st := range c.streams {
+		st.Awake()
+	}
+	for _, st := range c.secrets.open {
 		st.Awake()
 	}
 }

@@ -19,7 +19,7 @@ func (f *Fleet) sweepLocked() {
 	f.swept = now
 	oldest := int64(now - f.opts.ProxyIdle)
 	for _, c := range f.clients {
-		if len(c.streams) == 0 && c.seen.Load() < oldest {
+		if c.streamCount() == 0 && c.seen.Load() < oldest {
 			f.forgetLocked(c)
 		}
 	}
@@ -79,7 +79,7 @@ func (e *ViewEntry) priority() evictionPriority {
 }
 
 func (c *Client) priority() evictionPriority {
-	return evictionPriority{len(c.streams) > 0, c.assignment.Load().entry.unregistered, c.seen.Load()}
+	return evictionPriority{c.streamCount() > 0, c.assignment.Load().entry.unregistered, c.seen.Load()}
 }
 
 // before reports whether one is dropped before another.

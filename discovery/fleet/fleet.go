@@ -142,11 +142,15 @@ func (f *Fleet) AdmitAbsent(node mesh.Node, proxy mesh.Proxy, traits mesh.Traits
 	if f.clients[node] != nil || !known {
 		return nil
 	}
-	c := f.admitLocked(node, proxy, traits)
+	return f.admitAbsentLocked(a, proxy, traits)
+}
+
+func (f *Fleet) admitAbsentLocked(a absence, proxy mesh.Proxy, traits mesh.Traits) *Client {
+	c := f.admitLocked(a.Node, proxy, traits)
 	c.seen.Store(int64(a.at))
 	c.left.Store(int64(a.at))
 	c.absence.Store(&a)
-	f.absent.remove(node)
+	f.absent.remove(a.Node)
 	return c
 }
 
@@ -226,7 +230,7 @@ func (f *Fleet) indexLocked(c *Client, traits mesh.Traits) {
 
 func (f *Fleet) enterLocked(c *Client, at *assignment) {
 	at.entry.members[c] = struct{}{}
-	at.entry.streams += len(c.streams)
+	at.entry.streams += c.streamCount()
 	if at.entry.representative == nil {
 		at.entry.representative = c
 	}
@@ -238,7 +242,7 @@ func (f *Fleet) enterLocked(c *Client, at *assignment) {
 func (f *Fleet) leaveLocked(c *Client) {
 	entry := c.assignment.Load().entry
 	delete(entry.members, c)
-	entry.streams -= len(c.streams)
+	entry.streams -= c.streamCount()
 	if entry.representative != c {
 		return
 	}
@@ -284,7 +288,7 @@ func (f *Fleet) forgetLocked(c *Client) {
 		delete(f.domains, homeOf(c.Proxy))
 	}
 	c.gone.Store(true)
-	c.awake()
+	c.awakeLocked()
 	f.refusing.note(c, func() bool { return false })
 	f.leaveLocked(c)
 }
@@ -390,7 +394,7 @@ func (f *Fleet) Settle(serial int64, good func(c *Client, old, next *compiled.Vi
 		if c.assignment.Load() == at {
 			c.assignment.Store(&assignment{entry: at.entry, since: serial, revision: at.revision})
 			delete(f.behind, c)
-			c.awake()
+			c.awakeLocked()
 		}
 		f.mu.Unlock()
 	}

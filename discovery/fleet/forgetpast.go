@@ -25,7 +25,7 @@ func (f *Fleet) ForgetReplaced(by int64) {
 	all := slices.Collect(maps.Values(f.clients))
 	var streams []*stream.Stream
 	for _, c := range all {
-		streams = append(streams, c.streams...)
+		streams = append(append(streams, c.streams...), c.secrets.open...)
 	}
 	f.mu.RUnlock()
 	for _, c := range all {

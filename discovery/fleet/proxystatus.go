@@ -37,10 +37,12 @@ func (f *Fleet) Statuses(published int64, meant func(*Client) bool, of feedback.
 			continue
 		}
 		for _, st := range p.streams {
-			all = p.addStatus(all, of, st.Since(), st.SyncState)
+			all = p.addStatus(all, of, st.Since(), func(r feedback.SyncVisitor) feedback.ProxySyncState { return p.beside.with(st.SyncState(r), r) })
 		}
 		if len(p.streams) == 0 && f.polledLately(p.Client) {
-			all = p.addStatus(all, of, f.opts.Began.Add(p.joined), func(r feedback.SyncVisitor) feedback.ProxySyncState { return p.stateByPolls(published, r) })
+			all = p.addStatus(all, of, f.opts.Began.Add(p.joined), func(r feedback.SyncVisitor) feedback.ProxySyncState {
+				return p.beside.with(p.stateByPolls(published, r), r)
+			})
 		}
 	}
 	slices.SortFunc(all, func(a, b feedback.ProxyStatus) int {

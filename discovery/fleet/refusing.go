@@ -44,7 +44,7 @@ func (f *Fleet) NoteRefusing(c *Client) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	f.refusing.note(c, func() bool {
-		return c.polls.Load() || c.denied.Load() || slices.ContainsFunc(c.streams, func(st *stream.Stream) bool { return st.HasNacks() })
+		return c.polls.Load() || c.denied.Load() || slices.ContainsFunc(c.streams, (*stream.Stream).HasNacks) || slices.ContainsFunc(c.secrets.open, (*stream.Stream).HasNacks)
 	})
 }
 
@@ -111,7 +111,7 @@ func problemOf(ref diag.Ref, r feedback.Refusal) diag.Problem {
 // eachRefusalOf visits everything that the streams of a proxy refuse, with the object that
 // it came from. The zero Ref means that no object is known.
 func (f *Fleet) eachRefusalOf(c *Client, visit func(diag.Ref, feedback.Refusal)) {
-	for _, st := range f.streamsOf(c) {
+	for _, st := range append(f.streamsOf(c), f.secretStreamsOf(c)...) {
 		st.EachRefusal(visit)
 	}
 }

@@ -12,12 +12,12 @@ func (f *Fleet) EachState(published int64, visit func(feedback.ProxySyncState), 
 	unproved := map[string]int{}
 	for _, p := range f.present() {
 		for _, st := range p.streams {
-			if one := st.SyncState(r); one.View != nil {
+			if one := p.beside.with(st.SyncState(r), r); one.View != nil {
 				visit(one)
 			}
 		}
 		if len(p.streams) == 0 && f.polledLately(p.Client) && p.isProved(unproved) {
-			if one := p.stateByPolls(published, r); one.View != nil {
+			if one := p.beside.with(p.stateByPolls(published, r), r); one.View != nil {
 				visit(one)
 			}
 		}
@@ -39,6 +39,7 @@ func (f *Fleet) UnprovedCount() (n int) {
 type connectedProxy struct {
 	*Client
 	streams []*stream.Stream
+	beside  secretsBeside
 }
 
 // present returns all known proxies except the default client.
@@ -50,7 +51,7 @@ func (f *Fleet) present() []connectedProxy {
 	for _, c := range f.clients {
 		begin := len(streams)
 		streams = append(streams, c.streams...)
-		all = append(all, connectedProxy{c, streams[begin:len(streams):len(streams)]})
+		all = append(all, connectedProxy{c, streams[begin:len(streams):len(streams)], f.besideLocked(c)})
 	}
 	return all
 }

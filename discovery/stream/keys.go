@@ -14,7 +14,9 @@ import (
 func (st *Stream) SendKeys(scope compiled.KeyScope) { st.keys = scope }
 
 // secretsOf returns the secrets that the proxy is sent.
-func (st *Stream) secretsOf(a *compiled.V3Answers) *xds.Set { return a.SecretsWithin(st.keys) }
+func (st *Stream) secretsOf(a *compiled.V3Answers) *xds.Set {
+	return st.withOwn(a.SecretsWithin(st.keys), a.View)
+}
 
 // withheld returns the secrets that the proxy asks for and is not sent.
 func (st *Stream) withheld(target *compiled.Streamed) []*ir.Secret {

@@ -26,6 +26,9 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	if st.proxyless {
 		return st.nextProxyless(target)
 	}
+	if st.onlySecrets {
+		return st.nextSecrets(target)
+	}
 	listeners, routes := st.meet(target)
 	leaving := st.leaving(target, listeners, routes)
 	if r := st.dueClusters(target, leaving); r != nil {

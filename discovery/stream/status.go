@@ -21,7 +21,7 @@ func (st *Stream) settle(target *compiled.Streamed) {
 			return
 		}
 	}
-	if st.clusters.asked || st.listeners.asked {
+	if st.clusters.asked || st.listeners.asked || st.onlySecrets && st.secrets.asked {
 		st.acked = target
 		st.settled.Store(true)
 	}

@@ -23,10 +23,12 @@ type Stream struct {
 	shared    *Shared
 	proxy     Proxy
 	delta     bool
-	proxyless bool              // a client of gRPC
-	keys      compiled.KeyScope // private keys that may be sent
-	since     time.Time
-	wake      chan struct{} // holds one: something may have changed
+	proxyless bool // a client of gRPC
+	// onlySecrets: the proxy gets everything else in another way.
+	onlySecrets bool
+	keys        compiled.KeyScope // private keys that may be sent
+	since       time.Time
+	wake        chan struct{} // holds one: something may have changed
 
 	mu        sync.Mutex
 	nonce     uint64
@@ -35,6 +37,7 @@ type Stream struct {
 	listeners subscription
 	routes    subscription
 	secrets   subscription
+	own       ownSecrets
 	acked     *compiled.Streamed // the last Streamed that the proxy acked completely
 	settled   atomic.Bool        // at least once
 	routed    time.Time          // when a client of gRPC was last sent routes
@@ -236,6 +239,9 @@ func (st *Stream) Close() {
 	defer st.mu.Unlock()
 	if st.patience != nil {
 		st.patience.Stop()
+	}
+	if st.own.stop != nil {
+		st.own.stop()
 	}
 	st.closed = true
 	st.refuses.Store(false)

@@ -1,12 +1,13 @@
-// Package ads is the gRPC server of discovery: AggregatedDiscoveryService, as state of the
-// world and as delta. Package discovery decides what to send and in what order
+// Package ads is the gRPC server of discovery: AggregatedDiscoveryService and
+// SecretDiscoveryService, as state of the world and as delta. Package discovery decides what to send and in what order
 // (discovery.Stream). This package reads and writes the protocol.
 //
 //	Envoy ─▶ frames.go ─▶ intake.go ─▶ request.go ─▶ discovery.Stream.Receive
 //	Envoy ◀─ codec.go  ◀─ answers.go ◀────────────── discovery.Stream.Next
 //
 // connections.go bounds the connections, memory.go bounds the memory that they may
-// use, and identity.go reads the identity in a client certificate.
+// use, identity.go reads the identity in a client certificate, and secrets.go serves secrets
+// apart from everything else.
 package ads
 
 import (
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	secretv3 "github.com/envoyproxy/go-control-plane/envoy/service/secret/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
@@ -42,6 +44,8 @@ type Options struct {
 	// Proxies verifies the proxies of streams, except on private listeners. Nil trusts the
 	// statements of nodes, unless a client certificate contradicts them.
 	Proxies *proxyauth.Prover
+	// Secrets has the secrets of workloads that are in no configuration; nil for none.
+	Secrets WorkloadSecrets
 	// Certificates returns an error unless the client certificate of an open connection counts
 	// now. nil means that it counts as long as its connection.
 	Certificates func(*tls.ConnectionState) error
@@ -126,6 +130,7 @@ func New(opts Options) *Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(s.grpc, s)
+	secretv3.RegisterSecretDiscoveryServiceServer(s.grpc, &secretService{server: s})
 	for _, add := range opts.Services {
 		add(s.grpc)
 	}
@@ -159,17 +164,17 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, private ...net.Liste
 
 // StreamAggregatedResources is the state-of-the-world variant.
 func (s *Server) StreamAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
-	return s.run(stream, discovery.StateOfTheWorld, decodeWorld)
+	return s.run(stream, discovery.StateOfTheWorld, decodeWorld, false)
 }
 
 // DeltaAggregatedResources is the delta variant.
 func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
-	return s.run(stream, discovery.Delta, decodeDelta)
+	return s.run(stream, discovery.Delta, decodeDelta, false)
 }
 
 // run serves one stream until the client ends it, the server stops, the connection
 // holds too much, or a request is invalid.
-func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, decode decoded) error {
+func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, decode decoded, onlySecrets bool) error {
 	if name := compressionOf(stream.Context()); name != "" {
 		return status.Errorf(codes.Unimplemented, "requests are compressed as %s: send them as they are", name)
 	}
@@ -191,7 +196,7 @@ func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, decode
 	defer end(nil)
 	defer context.AfterFunc(s.stopping, func() { end(errStopping) })()
 	defer context.AfterFunc(held.over, func() { end(reason(held.over)) })()
-	c := &conversation{server: s, stream: stream, decode: decode, held: held, pace: rate.NewLimiter(requestRate, requestBurst)}
+	c := &conversation{server: s, stream: stream, decode: decode, onlySecrets: onlySecrets, held: held, pace: rate.NewLimiter(requestRate, requestBurst)}
 	if err = c.hold(ctx, variant, on, end); errors.Is(err, context.Canceled) {
 		err = reason(ctx)
 	}
@@ -203,10 +208,12 @@ type conversation struct {
 	server *Server
 	stream grpc.ServerStream
 	decode decoded
-	held   *holding
-	pace   *rate.Limiter // of the client's requests
-	d      *discovery.Stream
-	m      streamMetrics
+	// onlySecrets: the stream is one of the SecretDiscoveryService.
+	onlySecrets bool
+	held        *holding
+	pace        *rate.Limiter // of the client's requests
+	d           *discovery.Stream
+	m           streamMetrics
 }
 
 // hold serves the stream until ctx ends; end ends it.
@@ -222,19 +229,22 @@ func (c *conversation) hold(ctx context.Context, variant discovery.Variant, on *
 	if err := s.admit(ctx, who.node, false); err != nil {
 		return err
 	}
-	closed, err := s.countStream(ctx, who.node)
+	closed, err := s.countStream(ctx, who.node, c.onlySecrets)
 	if err != nil {
 		return err
 	}
 	defer closed()
-	if c.d, err = s.connect(who, variant); err != nil {
+	if c.d, err = c.connect(who, variant); err != nil {
 		return err
 	}
 	defer func() { c.close(ctx, on) }()
 	c.d.SendKeys(s.keyScope(ctx))
+	s.addSecrets(ctx, c.d)
 	defer s.whileProved(ctx, who.node, end)()
 	defer on.serving()()
-	s.opts.Discovery.Introduce(who.node, who.agent)
+	if !c.onlySecrets {
+		s.opts.Discovery.Introduce(who.node, who.agent)
+	}
 	c.m = s.metrics.of(c.d.Transport())
 	go func() { end(c.follow(first)) }()
 	err = c.send(ctx)
@@ -253,8 +263,11 @@ func (c *conversation) close(ctx context.Context, on *connection) {
 	c.d.Lose()
 }
 
-func (s *Server) connect(who *who, variant discovery.Variant) (*discovery.Stream, error) {
+func (c *conversation) connect(who *who, variant discovery.Variant) (*discovery.Stream, error) {
+	s := c.server
 	switch {
+	case c.onlySecrets:
+		return s.connectSecrets(who, variant)
 	case !who.proxyless:
 		return s.opts.Discovery.Connect(who.node, variant)
 	case variant == discovery.Delta:

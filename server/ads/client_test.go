@@ -14,6 +14,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	secretv3 "github.com/envoyproxy/go-control-plane/envoy/service/secret/v3"
 	statusv3 "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -108,11 +109,7 @@ func (s *server) connect(kind variant, node string) *client {
 
 func (s *server) connectAs(kind variant, node *corev3.Node, slow chan struct{}) *client {
 	s.t.Helper()
-	c := &client{slow: slow, t: s.t, kind: kind, node: node, conn: s.dial(),
-		names: map[string]map[string]bool{}, nonce: map[string]string{}, version: map[string]string{}}
-	ctx, cancel := context.WithCancel(context.Background())
-	c.end = sync.OnceFunc(func() { cancel(); c.conn.Close() })
-	s.t.Cleanup(c.end)
+	c, ctx := s.newClient(kind, node, slow)
 	stub := discoveryv3.NewAggregatedDiscoveryServiceClient(c.conn)
 	if kind == delta {
 		c.beginDelta(stub.DeltaAggregatedResources(ctx))
@@ -122,7 +119,30 @@ func (s *server) connectAs(kind variant, node *corev3.Node, slow chan struct{}) 
 	return c
 }
 
-func (c *client) beginWorld(stream discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesClient, err error) {
+// connectSecrets begins a stream of secrets.
+func (s *server) connectSecrets(kind variant, node *corev3.Node) *client {
+	s.t.Helper()
+	c, ctx := s.newClient(kind, node, nil)
+	stub := secretv3.NewSecretDiscoveryServiceClient(c.conn)
+	if kind == delta {
+		c.beginDelta(stub.DeltaSecrets(ctx))
+	} else {
+		c.beginWorld(stub.StreamSecrets(ctx))
+	}
+	return c
+}
+
+func (s *server) newClient(kind variant, node *corev3.Node, slow chan struct{}) (*client, context.Context) {
+	s.t.Helper()
+	c := &client{slow: slow, t: s.t, kind: kind, node: node, conn: s.dial(),
+		names: map[string]map[string]bool{}, nonce: map[string]string{}, version: map[string]string{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	c.end = sync.OnceFunc(func() { cancel(); c.conn.Close() })
+	s.t.Cleanup(c.end)
+	return c, ctx
+}
+
+func (c *client) beginWorld(stream grpc.BidiStreamingClient[discoveryv3.DiscoveryRequest, discoveryv3.DiscoveryResponse], err error) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -142,7 +162,7 @@ func (c *client) beginWorld(stream discoveryv3.AggregatedDiscoveryService_Stream
 	})
 }
 
-func (c *client) beginDelta(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient, err error) {
+func (c *client) beginDelta(stream grpc.BidiStreamingClient[discoveryv3.DeltaDiscoveryRequest, discoveryv3.DeltaDiscoveryResponse], err error) {
 	if err != nil {
 		c.t.Fatal(err)
 	}

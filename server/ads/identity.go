@@ -164,12 +164,16 @@ func (s *Server) admitProved(ctx context.Context, node discovery.Node, again boo
 }
 
 // countStream counts the stream of an admitted proxy until closed is called.
-func (s *Server) countStream(ctx context.Context, node discovery.Node) (closed func(), err error) {
+func (s *Server) countStream(ctx context.Context, node discovery.Node, onlySecrets bool) (closed func(), err error) {
 	if c := connectionOf(ctx); s.opts.Proxies == nil || c != nil && c.private {
 		return func() {}, nil
 	}
 	proof, err := s.prove(ctx, true)
-	if err == nil {
+	switch {
+	case err != nil:
+	case onlySecrets:
+		closed, err = s.opts.Proxies.OpenSecrets(proof)
+	default:
 		closed, err = s.opts.Proxies.Open(proof, node.ID)
 	}
 	if err != nil {

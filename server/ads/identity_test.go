@@ -45,11 +45,16 @@ func TestClientCertificate(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := selfsigned.NewAuthority(t, t.TempDir())
-				c := converse(t, a, shown(t, a, "client.example", tc.shows...), tc.node)
-				if tc.code == codes.OK {
-					c.one()
-				} else if code := c.ended(); code != tc.code || !strings.Contains(c.err.Error(), tc.words) {
-					t.Errorf("ended with %v", c.err)
+				s := mutual(t, a, shown(t, a, "client.example", tc.shows...))
+				everything, secrets := s.connectAs(delta, tc.node, nil), s.connectSecrets(delta, tc.node)
+				everything.subscribe(cds)
+				secrets.subscribe(sds, "default/none")
+				for _, c := range []*client{everything, secrets} {
+					if tc.code == codes.OK {
+						c.one()
+					} else if code := c.ended(); code != tc.code || !strings.Contains(c.err.Error(), tc.words) {
+						t.Errorf("ended with %v", c.err)
+					}
 				}
 			})
 		})

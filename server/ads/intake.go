@@ -88,6 +88,11 @@ func (c *conversation) decodeMessage(w wire, first bool) (message, error) {
 	if err != nil {
 		return message{}, status.Errorf(codes.Internal, "the request cannot be decoded: %v", err)
 	}
+	if c.onlySecrets {
+		if err := forSecrets(&request); err != nil {
+			return message{}, err
+		}
+	}
 	m := message{request: request}
 	if first {
 		m.who = node{n}.read(c.stream.Context())

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -28,8 +29,8 @@ var keysOver = map[string]struct {
 	"private listener beside mutual": {tls: true, verify: true, private: true, sent: true},
 }
 
-// TestPrivateKeysNeedProof checks that a proxy receives private keys only over a
-// connection that proves that it may have them. Otherwise it has the rest, and its
+// TestPrivateKeysNeedProof checks that a proxy receives private keys, over ADS and over a
+// stream of secrets, only over a connection that proves that it may have them. Otherwise it has the rest, and its
 // status, the objects behind the key and the problems say what is missing.
 func TestPrivateKeysNeedProof(t *testing.T) {
 	for name, over := range keysOver {
@@ -55,21 +56,27 @@ func TestPrivateKeysNeedProof(t *testing.T) {
 				c := s.connect(kind, l.node)
 				c.subscribe(lds)
 				c.ack(c.one())
-				c.subscribe(sds, l.first)
-				if over.sent {
-					if r := c.one(); !strings.Contains(string(r.resources[l.first].GetValue()), "BEGIN PRIVATE KEY") {
-						t.Errorf("sent %v", r)
+				apart := s.connectSecrets(kind, &corev3.Node{Id: l.node})
+				for _, c := range []*client{apart, c} {
+					c.subscribe(sds, l.first)
+					if over.sent {
+						if r := c.one(); !strings.Contains(string(r.resources[l.first].GetValue()), "BEGIN PRIVATE KEY") {
+							t.Errorf("sent %v", r)
+						}
+						continue
 					}
+					for _, r := range c.told() {
+						if len(r.resources) > 0 {
+							t.Errorf("sent %v", r)
+						}
+						c.ack(r)
+					}
+					synctest.Wait()
+					wantState(t, s, "secrets", discovery.Rejected, l.first+": "+discovery.ErrWithheld.Error())
+				}
+				if over.sent {
 					return
 				}
-				for _, r := range c.told() {
-					if len(r.resources) > 0 {
-						t.Errorf("sent %v", r)
-					}
-					c.ack(r)
-				}
-				synctest.Wait()
-				wantState(t, s, "secrets", discovery.Rejected, l.first+": "+discovery.ErrWithheld.Error())
 				wantState(t, s, "listeners", discovery.Synced, "")
 				wantBlame(t, s, "a", "edge")
 				problems := s.publisher.Report().Problems.Error()

@@ -40,14 +40,15 @@ func TestKeysByNamespace(t *testing.T) {
 					a := selfsigned.NewAuthority(t, t.TempDir())
 					s := edges(t, a, shown(t, a, "client.example", tc.uris...))
 					node := fmt.Sprintf("router~10.9.0.3~edge.%[1]s~%[1]s.svc.cluster.local", tc.namespace)
-					c := s.connectAs(kind, &corev3.Node{Id: node}, nil)
-					c.subscribe(sds, all...)
-					var got []string
-					for _, r := range c.told() {
-						got = append(got, r.names()...)
-					}
-					if slices.Sort(got); !slices.Equal(got, tc.want) {
-						t.Errorf("received the keys %v, want %v", got, tc.want)
+					for _, c := range []*client{s.connectAs(kind, &corev3.Node{Id: node}, nil), s.connectSecrets(kind, &corev3.Node{Id: node})} {
+						c.subscribe(sds, all...)
+						var got []string
+						for _, r := range c.told() {
+							got = append(got, r.names()...)
+						}
+						if slices.Sort(got); !slices.Equal(got, tc.want) {
+							t.Errorf("received the keys %v, want %v", got, tc.want)
+						}
 					}
 				})
 			})

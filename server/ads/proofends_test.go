@@ -62,28 +62,33 @@ func TestCertificateEndsOnAnOpenStream(t *testing.T) {
 					}
 					s := serveAs(t, opts, newSource(service("web.example", 80, 1, "v1")))
 					a.IssueFor(t, time.Minute, "client.example", "spiffe://cluster.local/ns/default/sa/web")
-					client, err := tls.LoadX509KeyPair(filepath.Join(dir, "client.example.crt"), filepath.Join(dir, "client.example.key"))
+					pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "client.example.crt"), filepath.Join(dir, "client.example.key"))
 					if err != nil {
 						t.Fatal(err)
 					}
-					s.speaks = credentials.NewTLS(&tls.Config{ServerName: "replica.example", RootCAs: pool, Certificates: []tls.Certificate{client}})
+					s.speaks = credentials.NewTLS(&tls.Config{ServerName: "replica.example", RootCAs: pool, Certificates: []tls.Certificate{pair}})
 					c := s.connectAs(delta, &corev3.Node{Id: nodeA}, nil)
 					c.subscribe(cds)
+					secrets := s.connectSecrets(delta, &corev3.Node{Id: nodeA})
+					secrets.subscribe(sds, "default/none")
 					synctest.Wait()
 					c.one()
+					secrets.one()
 					if tc.change != nil {
 						tc.change(&trusted, a.Certificate)
 					}
 					time.Sleep(tc.after + 9*time.Second)
 					synctest.Wait()
-					c.mu.Lock()
-					over := c.over
-					c.mu.Unlock()
-					if over != tc.ends {
-						t.Fatalf("the stream has ended: %v, want %v", over, tc.ends)
-					}
-					if tc.ends && (c.ended() != codes.Unauthenticated || c.conn.GetState() == connectivity.Ready) {
-						t.Errorf("the stream ended with %v, and the connection is %v", c.err, c.conn.GetState())
+					for _, c := range []*client{c, secrets} {
+						c.mu.Lock()
+						over := c.over
+						c.mu.Unlock()
+						if over != tc.ends {
+							t.Fatalf("the stream has ended: %v, want %v", over, tc.ends)
+						}
+						if tc.ends && (c.ended() != codes.Unauthenticated || c.conn.GetState() == connectivity.Ready) {
+							t.Errorf("the stream ended with %v, and the connection is %v", c.err, c.conn.GetState())
+						}
 					}
 				})
 			})

@@ -51,10 +51,23 @@ func newMesh(t *testing.T, objects ...*schema.Object) *mesh {
 // replica serves at an address until stop.
 func (w *mesh) replica(address string) (_ *discovery.Publisher, at string, stop func()) {
 	w.Helper()
+	l := w.listen(address)
+	publisher, stop := w.serve(l)
+	return publisher, l.Addr().String(), stop
+}
+
+func (w *mesh) listen(address string) net.Listener {
+	w.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		w.Fatal(err)
 	}
+	return l
+}
+
+// serve serves on a listener and on private ones until stop.
+func (w *mesh) serve(l net.Listener, private ...net.Listener) (_ *discovery.Publisher, stop func()) {
+	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	publisher := discovery.New(discovery.Options{Source: w.source, HoldOff: time.Millisecond})
 	var all sync.WaitGroup
@@ -64,13 +77,13 @@ func (w *mesh) replica(address string) (_ *discovery.Publisher, at string, stop 
 		}
 	})
 	all.Go(func() {
-		if err := ads.New(ads.Options{Discovery: publisher}).Serve(ctx, l); !errors.Is(err, context.Canceled) {
+		if err := ads.New(ads.Options{Discovery: publisher}).Serve(ctx, l, private...); !errors.Is(err, context.Canceled) {
 			w.Errorf("Serve: %v", err)
 		}
 	})
 	stop = sync.OnceFunc(func() { cancel(); all.Wait() })
 	w.Cleanup(stop)
-	return publisher, l.Addr().String(), stop
+	return publisher, stop
 }
 
 // client is a program of its own, started with the output of istioctl bootstrap.

@@ -16,6 +16,9 @@ const (
 	// streamsOfNode is how many streams an account may have for each of its nodes: an Envoy
 	// that reconnects has two for a moment.
 	streamsOfNode = 2
+	// secretStreamsOfNode is the same for streams of secrets. An Envoy has one for each secret
+	// that its bootstrap takes from a source of its own.
+	secretStreamsOfNode = 16
 )
 
 // crowd counts the proxies and the streams of each account. Without a bound, one proof would
@@ -32,6 +35,7 @@ type crowd struct {
 type nodes struct {
 	seen    map[string]time.Time // by id
 	streams int
+	secrets int // streams of secrets
 }
 
 func newCrowd(most int) *crowd { return &crowd{most: most, accounts: map[string]*nodes{}} }
@@ -68,6 +72,22 @@ func (c *crowd) open(account, node string) (closed func(), err error) {
 		defer c.mu.Unlock()
 		of.streams--
 		delete(of.seen, node) // A second stream of the node is seen again in some seconds.
+	}, nil
+}
+
+// openSecrets counts a stream of secrets of a node until closed is called.
+func (c *crowd) openSecrets(account string) (closed func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := c.of(account)
+	if of.secrets >= secretStreamsOfNode*c.most {
+		return nil, fmt.Errorf("%w: %s has %d streams of secrets already, the most that one account may have (%d times --proxy-max-nodes)", ErrForbidden, account, of.secrets, secretStreamsOfNode)
+	}
+	of.secrets++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		of.secrets--
 	}, nil
 }
 

@@ -49,6 +49,21 @@ func TestOneProofIsForFewNodes(t *testing.T) {
 		if _, err := c.open("a", "node-0"); !errors.Is(err, ErrForbidden) {
 			t.Errorf("a seventh stream: %v", err)
 		}
+		var secrets []func()
+		for range 16 * 3 {
+			closed, err := c.openSecrets("a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			secrets = append(secrets, closed)
+		}
+		if _, err := c.openSecrets("a"); !errors.Is(err, ErrForbidden) {
+			t.Errorf("a stream of secrets too many: %v", err)
+		}
+		secrets[0]()
+		if _, err := c.openSecrets("a"); err != nil {
+			t.Errorf("after one was closed: %v", err)
+		}
 		open[0]()
 		for i := range 3 {
 			if err := c.see("a", fmt.Sprint("next-", i)); (err == nil) != (i < 2) {

@@ -36,8 +36,8 @@ type Options struct {
 	// Authorizer decides what a proxy may claim in addition to being a sidecar of its
 	// namespace.
 	Authorizer authz.Authorizer
-	// MaxNodes bounds the proxies of one account at one time (DefaultMaxNodes), and its
-	// streams to twice as many.
+	// MaxNodes bounds the proxies of one account at one time (DefaultMaxNodes), its streams
+	// to twice as many, and its streams of secrets to 16 times as many.
 	MaxNodes int
 }
 
@@ -173,4 +173,9 @@ func (p *Prover) Admit(ctx context.Context, proof Proof, c Claim) error {
 // ErrForbidden if the account of the proxy has the most streams already.
 func (p *Prover) Open(proof Proof, node string) (closed func(), err error) {
 	return p.crowd.open(proof.who.Name, node)
+}
+
+// OpenSecrets is Open for a stream that has only secrets.
+func (p *Prover) OpenSecrets(proof Proof) (closed func(), err error) {
+	return p.crowd.openSecrets(proof.who.Name)
 }
