@@ -18,6 +18,8 @@ type listeners struct {
 	apiTLS, discoveryTLS, streamTLS *tlsEnd      // nil for plain text
 	// proxies has the authorities of proxies; nil if no proxy can show a certificate.
 	proxies *tlsEnd
+	// local are for proxies of this machine. They are opened after the store.
+	local localSockets
 }
 
 // listenAll opens the listeners of the flags. Proxies may show certificates of the authority of
