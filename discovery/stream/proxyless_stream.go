@@ -18,7 +18,7 @@ const (
 // are the first to lead to (nextTables). Clusters are not withdrawn before the client
 // unsubscribes.
 func (st *Stream) nextProxyless(target *compiled.Streamed) *xds.Response {
-	clusters := compiled.At{Set: st.clusters.beside(target.Clusters), View: target.View}
+	clusters := compiled.At{Set: st.meetProxyless(target, st.clusters.beside(target.Clusters)), View: target.View}
 	endpoints := compiled.At{Set: target.Endpoints, View: target.View}
 	listeners := compiled.At{Set: target.ListenersAt(""), View: target.View}
 	routes := compiled.At{Set: target.Routes, View: target.View}

@@ -542,6 +542,69 @@ func TestProxylessRestart(t *testing.T) {
 	until(t, conn, "v2")
 }
 
+// TestProxylessRestartWithChanges restarts the server again and again during calls, each time
+// after a rule was changed to clusters that had no calls before. No call fails.
+func TestProxylessRestartWithChanges(t *testing.T) {
+	outside.Slow(t)
+	w := &mesh{T: t, source: newSource()}
+	var stop func()
+	w.publisher, w.address, stop = w.replica("127.0.0.1:0")
+	w.resolver = w.client("sidecar~10.9.0.1~a.default~default.svc.cluster.local", nil)
+	names := []string{"v1", "v2", "v3"}
+	var endpoints []string
+	for _, name := range names {
+		endpoints = append(endpoints, w.backend(name).endpoint(""))
+	}
+	w.source.put(shop(endpoints...), versions("", names...), routes(`{"route":[`+to("v1")+`]}`))
+	conn := w.dial(target)
+	until(t, conn, "v1")
+	ended := w.calls(conn, names)
+	for i := range 6 {
+		next := names[(i+1)%len(names)]
+		stop()
+		w.source.put(routes(`{"route":[` + to(next) + `]}`))
+		_, _, stop = w.replica(w.address)
+		until(t, conn, next)
+	}
+	ended()
+}
+
+// calls makes calls until the caller ends them. Each is answered by one of the backends.
+func (w *mesh) calls(conn *grpc.ClientConn, names []string) (end func()) {
+	w.Helper()
+	stop := make(chan struct{})
+	var calls sync.WaitGroup
+	for range 4 {
+		calls.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := callErr(conn, names); err != nil {
+					w.Errorf("a call failed: %v", err)
+					return
+				}
+			}
+		})
+	}
+	end = sync.OnceFunc(func() { close(stop); calls.Wait() })
+	w.Cleanup(end)
+	return end
+}
+
+func callErr(conn *grpc.ClientConn, names []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var name wrapperspb.StringValue
+	err := conn.Invoke(ctx, "/shop.Reviews/Get", &emptypb.Empty{}, &name)
+	if err == nil && !slices.Contains(names, name.GetValue()) {
+		err = fmt.Errorf("%q answered", name.GetValue())
+	}
+	return err
+}
+
 // TestProxylessCallers checks that rules for some callers apply to those only.
 func TestProxylessCallers(t *testing.T) {
 	w := newMesh(t)
