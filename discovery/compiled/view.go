@@ -8,6 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/cached"
 	"github.com/pilot-api/pilot-api/discovery/xds"
+	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -129,6 +130,13 @@ func (v *View) Problems() diag.List {
 		}
 	}
 	return all
+}
+
+// EachCluster visits the clusters of the view with the names of their resources.
+func (v *View) EachCluster(visit func(name string, c *ir.Cluster)) {
+	for _, c := range v.Config.Clusters {
+		visit(envoy.ClusterName(c.Name), c)
+	}
 }
 
 // HasTable reports whether the view has the route table, or listeners.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
-	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -38,11 +37,11 @@ func (st *Stream) meetProxyless(target *compiled.Streamed, clusters *xds.Set) *x
 	}
 	found := map[string]*ir.Cluster{}
 	take := func(v *compiled.View) bool {
-		for _, c := range v.Config.Clusters {
-			if name := envoy.ClusterName(c.Name); missing[name] {
+		v.EachCluster(func(name string, c *ir.Cluster) {
+			if missing[name] {
 				found[name] = c
 			}
-		}
+		})
 		return len(found) == len(missing)
 	}
 	// The newest view that has a cluster is taken last.
