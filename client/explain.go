@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -36,25 +37,48 @@ type ProxyResource struct {
 // everything that was written before the call.
 func (c *Client) Config(ctx context.Context, of ProxyRef, configType string) (*ProxyConfig, error) {
 	var found ProxyConfig
-	return &found, c.inspect(ctx, of, "config/"+configType, url.Values{}, &found)
+	check := func() error { return isInspection(found.Node, found.Revision) }
+	err := c.inspect(ctx, of, "config/"+configType, url.Values{}, &found, check)
+	return &found, err
 }
 
 // Summary returns the content of Config in tables.
 func (c *Client) Summary(ctx context.Context, of ProxyRef, configType string) (*explain.Summary, error) {
-	var found explain.Summary
-	return &found, c.inspect(ctx, of, "config/"+configType, url.Values{"summary": {"true"}}, &found)
+	var found struct {
+		inspected
+		explain.Summary
+	}
+	err := c.inspect(ctx, of, "config/"+configType, url.Values{"summary": {"true"}}, &found, found.check)
+	return &found.Summary, err
 }
 
 // Explain returns what a proxy's configuration does with a request. Headers have the
 // form "end-user: jason".
 func (c *Client) Explain(ctx context.Context, by ProxyRef, method, target string, headers []string) (*explain.Explanation, error) {
-	var found explain.Explanation
-	return &found, c.inspect(ctx, by, "route", url.Values{"url": {target}, "method": {method}, "header": headers}, &found)
+	var found struct {
+		inspected
+		explain.Explanation
+	}
+	query := url.Values{"url": {target}, "method": {method}, "header": headers}
+	err := c.inspect(ctx, by, "route", query, &found, found.check)
+	return &found.Explanation, err
 }
 
-func (c *Client) inspect(ctx context.Context, of ProxyRef, path string, query url.Values, into any) error {
+// inspected is the head of every answer about the configuration of a proxy.
+type inspected struct {
+	Node     string `json:"node"`
+	Revision int64  `json:"revision"`
+}
+
+func (i *inspected) check() error { return isInspection(i.Node, i.Revision) }
+
+func isInspection(node string, revision int64) error {
+	return cmp.Or(member("node", node != ""), isReport(revision))
+}
+
+func (c *Client) inspect(ctx context.Context, of ProxyRef, path string, query url.Values, into any, check func() error) error {
 	if of.Labels != "" {
 		query.Set("labels", of.Labels)
 	}
-	return c.ask(ctx, registry+"proxies/"+url.PathEscape(of.Node)+"/"+path, query, into)
+	return c.ask(ctx, registry+"proxies/"+url.PathEscape(of.Node)+"/"+path, query, into, check)
 }

@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -78,11 +77,11 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// event decodes a frame with a change.
-func (f frame) event(kind *schema.Kind) (store.Event, error) {
+// event decodes a frame with a change in a scope.
+func (f frame) event(scope store.Scope) (store.Event, error) {
 	switch t := store.EventType(f.Type); t {
 	case store.Added, store.Modified, store.Deleted:
-		o, err := decodeObject(kind, f.Object)
+		o, err := decodeObject(scope, f.Object)
 		return store.Event{Type: t, Object: o}, err
 	}
 	return store.Event{}, fmt.Errorf("a frame of the watch has type %q, want ADDED, MODIFIED, DELETED, BOOKMARK or ERROR", f.Type)

@@ -23,12 +23,16 @@ func (c *Client) History(ctx context.Context, key schema.Key) ([]store.Version, 
 		Items []wireVersion `json:"items"`
 	}
 	at := c.url(kind, key.Namespace, key.Name, nil) + "/history"
-	if err := c.exchange(ctx, request{method: http.MethodGet, url: at}, &w); err != nil {
+	check := func() error { return member("items", w.Items != nil) }
+	if err := c.exchange(ctx, request{method: http.MethodGet, url: at}, &w, check); err != nil {
 		return nil, err
 	}
 	var out []store.Version
 	for _, item := range w.Items {
 		v, err := item.version(kind)
+		if err == nil && v.Object != nil {
+			err = within(scopeOf(kind, key), v.Object)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +114,7 @@ func (c *Client) ChangesPage(ctx context.Context, scope store.Scope, opts store.
 	if err != nil {
 		return nil, false, err
 	}
-	page, err = w.differences()
+	page, err = w.differences(scope)
 	return page, w.Metadata.Continue != "", err
 }
 
@@ -118,7 +122,8 @@ func (c *Client) askChanges(ctx context.Context, scope store.Scope, q url.Values
 	for what, name := range named(scope) {
 		q.Set(what, name)
 	}
-	return w, c.ask(ctx, registry+"changes", q, &w)
+	err = c.ask(ctx, registry+"changes", q, &w, func() error { return member("items", w.Items != nil) })
+	return w, err
 }
 
 type wireChanges struct {
@@ -128,12 +133,15 @@ type wireChanges struct {
 	Items []wireDifference `json:"items"`
 }
 
-func (w wireChanges) differences() ([]store.Difference, error) {
+func (w wireChanges) differences(scope store.Scope) ([]store.Difference, error) {
 	var out []store.Difference
 	for _, item := range w.Items {
 		d, err := item.difference()
 		if err != nil {
 			return nil, err
+		}
+		if !scope.Contains(d.Key) {
+			return nil, fmt.Errorf("the server answered with a change of %s, which was not asked for", d.Key)
 		}
 		out = append(out, d)
 	}
@@ -158,12 +166,12 @@ func (w wireDifference) difference() (d store.Difference, err error) {
 		return d, err
 	}
 	if w.Then != nil {
-		if d.Then, err = w.Then.known(); err != nil {
+		if d.Then, err = w.Then.keyed(d.Key); err != nil {
 			return d, err
 		}
 	}
 	if w.Now != nil {
-		if d.Now, err = w.Now.known(); err != nil {
+		if d.Now, err = w.Now.keyed(d.Key); err != nil {
 			return d, err
 		}
 	}

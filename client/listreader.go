@@ -18,6 +18,7 @@ var errItemTooLarge = fmt.Errorf("a value is larger than %d bytes", maxObjectAns
 // it holds no more than the objects that it was sent and one item.
 type listReader struct {
 	kind *schema.Kind
+	what Selection
 	opts store.ListOptions // that the server was asked for
 	room *int              // the weight that is left
 
@@ -103,6 +104,9 @@ func (l *listReader) item() error {
 	}
 	o, err := w.object(l.kind)
 	if err != nil {
+		return err
+	}
+	if err := within(store.Scope{Kind: l.kind, Namespace: l.what.Namespace, Name: l.what.name()}, o); err != nil {
 		return err
 	}
 	if last := l.last(); last != nil && store.Compare(o, last) <= 0 {

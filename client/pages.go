@@ -54,6 +54,16 @@ func InScope(scope store.Scope) Selection {
 	return what
 }
 
+// name returns the only name that the fields select, "" if they select any.
+func (s Selection) name() string {
+	selector, err := fields.ParseSelector(s.Fields)
+	if err != nil {
+		return "" // The server refuses it.
+	}
+	name, _ := selector.RequiresExactMatch(schema.FieldName)
+	return name
+}
+
 func (s Selection) query() url.Values {
 	query := url.Values{}
 	if s.Labels != "" {

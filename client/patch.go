@@ -22,5 +22,5 @@ func (c *Client) Patch(ctx context.Context, key schema.Key, kind types.PatchType
 		return nil, invalid("a patch needs a name")
 	}
 	at := c.url(k, key.Namespace, key.Name, c.writeQuery())
-	return c.write(ctx, http.MethodPatch, at, Text{Kind: k, Body: patch, ContentType: string(kind)})
+	return c.write(ctx, http.MethodPatch, at, Text{Kind: k, Namespace: key.Namespace, Name: key.Name, Body: patch, ContentType: string(kind)})
 }

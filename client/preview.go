@@ -72,7 +72,8 @@ func (c *Client) PreviewInV1(ctx context.Context, text []byte, namespace string)
 func (c *Client) preview(ctx context.Context, text []byte, namespace string, q url.Values) (*Preview, error) {
 	q.Set("namespace", namespace)
 	var found Preview
-	if err := c.exchange(ctx, request{method: http.MethodPost, url: c.at(registry+"preview", q), body: text, contentType: yamlType}, &found); err != nil {
+	r := request{method: http.MethodPost, url: c.at(registry+"preview", q), body: text, contentType: yamlType}
+	if err := c.exchange(ctx, r, &found, func() error { return isReport(found.Revision) }); err != nil {
 		return nil, err
 	}
 	return &found, nil

@@ -40,7 +40,7 @@ func (c *Client) Problems(ctx context.Context, opts ProblemsOptions) (*Problems,
 		q.Set("namespace", opts.Namespace)
 	}
 	var found Problems
-	if err := c.ask(ctx, "/debug/problems", q, &found); err != nil {
+	if err := c.ask(ctx, "/debug/problems", q, &found, func() error { return isReport(found.Revision) }); err != nil {
 		return nil, err
 	}
 	return &found, nil

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/url"
 	"time"
 
@@ -75,8 +77,20 @@ func (c *Client) AllProxiesOf(ctx context.Context, key schema.Key) ([]Proxy, err
 
 func (c *Client) proxies(ctx context.Context, path string, query url.Values) ([]Proxy, error) {
 	var found []Proxy
-	if err := c.ask(ctx, registry+"proxies"+path, query, &found); err != nil {
+	if err := c.ask(ctx, registry+"proxies"+path, query, &found, func() error { return areProxies(found) }); err != nil {
 		return nil, err
 	}
 	return found, nil
+}
+
+func areProxies(found []Proxy) error {
+	if found == nil {
+		return errors.New("it is no list")
+	}
+	for i, p := range found {
+		if p.Node == "" {
+			return fmt.Errorf("proxy %d has no node", i)
+		}
+	}
+	return nil
 }

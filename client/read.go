@@ -41,7 +41,7 @@ func (c *Client) getWithStatus(ctx context.Context, key schema.Key, opts store.R
 	if err != nil {
 		return ObjectWithStatus{}, err
 	}
-	return decodeWithStatus(kind, body)
+	return decodeWithStatus(scopeOf(kind, key), body)
 }
 
 // List implements store.Reader. A list of all kinds sends one request per kind. The
@@ -76,7 +76,7 @@ func (c *Client) listKind(ctx context.Context, kind *schema.Kind, what Selection
 		query.Set("resourceVersionMatch", "NotOlderThan")
 	}
 	r := request{method: http.MethodGet, url: c.url(kind, what.Namespace, "", query)}
-	list := listReader{kind: kind, opts: opts, room: room}
+	list := listReader{kind: kind, what: what, opts: opts, room: room}
 	err := c.receive(ctx, r, maxListAnswer, func(in io.Reader) error {
 		if err := list.read(in); err != nil {
 			return fmt.Errorf("the server's list, in answer to GET %s: %w", r.url, err)

@@ -11,9 +11,12 @@ import (
 // in the mesh as the server compiled it. It reflects everything that was written before
 // the call.
 func (c *Client) References(ctx context.Context, key schema.Key) (*diag.References, error) {
-	var found diag.References
-	if err := c.ask(ctx, registry+"references", objectQuery(key), &found); err != nil {
+	var found struct {
+		Revision int64 `json:"revision"`
+		diag.References
+	}
+	if err := c.ask(ctx, registry+"references", objectQuery(key), &found, func() error { return isReport(found.Revision) }); err != nil {
 		return nil, err
 	}
-	return &found, nil
+	return &found.References, nil
 }

@@ -15,7 +15,10 @@ type Sockets struct {
 
 // Sockets returns the sockets of the server.
 func (c *Client) Sockets(ctx context.Context) (Sockets, error) {
-	var told Sockets
-	err := c.ask(ctx, "/v3/discovery:sockets", nil, &told)
-	return told, err
+	var told *Sockets // A server without sockets answers {}.
+	err := c.ask(ctx, "/v3/discovery:sockets", nil, &told, func() error { return member("sockets", told != nil) })
+	if err != nil {
+		return Sockets{}, err
+	}
+	return *told, nil
 }

@@ -130,7 +130,7 @@ func (s *stream) read(ctx context.Context, f *frames) error {
 				return err
 			}
 		default:
-			e, err := fr.event(s.scope.Kind)
+			e, err := fr.event(s.scope)
 			if err != nil {
 				return err
 			}

@@ -34,6 +34,9 @@ func (c *Client) CreateToken(ctx context.Context, namespace, account string, aud
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return Token{}, fmt.Errorf("decode the server's answer: %w", err)
 	}
+	if answer.Status.Token == "" {
+		return Token{}, fmt.Errorf("the answer to POST %s is not one of a pilot-api server: it has no token", path)
+	}
 	return Token{answer.Status.Token, answer.Status.ExpirationTimestamp.Time}, nil
 }
 
@@ -53,6 +56,9 @@ func (c *Client) WhoAmI(ctx context.Context) (User, error) {
 	var answer authentication.SelfSubjectReview
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return User{}, fmt.Errorf("decode the server's answer: %w", err)
+	}
+	if answer.Status.UserInfo.Username == "" {
+		return User{}, fmt.Errorf("the answer to POST %s is not one of a pilot-api server: it has no username", path)
 	}
 	return User{answer.Status.UserInfo.Username, answer.Status.UserInfo.Groups}, nil
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,6 +47,9 @@ func (c *Client) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, err
 			return nil, err
 		}
 		results, err := c.transact(ctx, "Transaction", map[string]any{"operations": steps})
+		if err == nil {
+			err = areResultsOf(ops, results)
+		}
 		if e, ok := errors.AsType[*store.Error](err); ok && overtaken(err) && again[e.Index] {
 			continue
 		}
@@ -58,6 +62,24 @@ func (c *Client) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, err
 		}
 		return done, nil
 	}
+}
+
+// areResultsOf returns an error unless there is one result for each operation.
+func areResultsOf(ops []store.Op, results []Result) error {
+	if len(results) != len(ops) {
+		return fmt.Errorf("the server's answer to a Transaction of %d operations has %d results", len(ops), len(results))
+	}
+	for i, op := range ops {
+		target := op.Target()
+		kind, err := kindOf(target)
+		if err == nil {
+			err = within(scopeOf(kind, target), results[i].Object)
+		}
+		if err != nil {
+			return fmt.Errorf("result %d of a Transaction: %w", i, err)
+		}
+	}
+	return nil
 }
 
 // steps returns the operations in wire format. again marks those that may be retried if
@@ -136,12 +158,12 @@ func (c *Client) act(ctx context.Context, kind string, spec any) (status wireSta
 		Status *wireStatus `json:"status"`
 	}
 	at := c.at(registry+strings.ToLower(kind)+"s", c.writeQuery())
-	err = c.exchange(ctx, request{method: http.MethodPost, url: at, body: text, contentType: jsonType}, &answer)
-	switch {
-	case err != nil:
+	r := request{method: http.MethodPost, url: at, body: text, contentType: jsonType}
+	err = c.exchange(ctx, r, &answer, func() error {
+		return cmp.Or(member("status", answer.Status != nil), member("results", answer.Status != nil && answer.Status.Results != nil))
+	})
+	if err != nil {
 		return status, err
-	case answer.Status == nil:
-		return status, fmt.Errorf("the server's answer to a %s has no status", kind)
 	}
 	return *answer.Status, nil
 }

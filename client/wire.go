@@ -1,12 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // wireObject is an object as the server writes it.
@@ -27,11 +29,15 @@ func (w *wireObject) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(schema.GatherJSON(text), (*plain)(w))
 }
 
-// object decodes an object of the expected kind. It checks only the kind, because the
-// server has validated what it stored.
+// object decodes an object of the expected kind. It checks only the kind, the namespace and
+// the name, because the server has validated what it stored. Names are also parts of files,
+// of command lines and of URLs, so those of another server must not be trusted.
 func (w wireObject) object(kind *schema.Kind) (*schema.Object, error) {
 	if w.Kind != kind.Kind || w.APIVersion != kind.APIVersion() {
 		return nil, fmt.Errorf("the server answered with %s %q, want %s %q", w.APIVersion, w.Kind, kind.APIVersion(), kind.Kind)
+	}
+	if err := schema.CheckNames(kind, w.Metadata.Namespace, w.Metadata.Name); err != nil {
+		return nil, fmt.Errorf("the server answered with an object that cannot exist: %w", err)
 	}
 	return schema.New(kind, w.Metadata, w.Spec)
 }
@@ -45,23 +51,62 @@ func (w wireObject) known() (*schema.Object, error) {
 	return w.object(kind)
 }
 
-// decodeObject decodes an object of a kind, or of any kind if it is nil.
-func decodeObject(kind *schema.Kind, body []byte) (*schema.Object, error) {
-	s, err := decodeWithStatus(kind, body)
+// keyed decodes the object of a key.
+func (w wireObject) keyed(key schema.Key) (*schema.Object, error) {
+	kind, err := kindOf(key)
+	if err != nil {
+		return nil, err
+	}
+	o, err := w.object(kind)
+	if err != nil {
+		return nil, err
+	}
+	return o, within(scopeOf(kind, key), o)
+}
+
+// scopeOf returns the scope of one object. A name that is still to be made is "".
+func scopeOf(kind *schema.Kind, key schema.Key) store.Scope {
+	return store.Scope{Kind: kind, Namespace: key.Namespace, Name: key.Name}
+}
+
+// within returns an error if an object of an answer is not in the scope that was asked for.
+func within(scope store.Scope, o *schema.Object) error {
+	if o.Kind.Cluster {
+		scope.Namespace = "" // The caller may have given any.
+	}
+	if scope.Contains(o.Key()) {
+		return nil
+	}
+	asked := cmp.Or(scope.Name, "any name")
+	if scope.Namespace != "" {
+		asked += " in namespace " + scope.Namespace
+	}
+	return fmt.Errorf("the server answered with %s, which was not asked for: want %s", o.Key(), asked)
+}
+
+// decodeObject decodes an object in a scope.
+func decodeObject(scope store.Scope, body []byte) (*schema.Object, error) {
+	s, err := decodeWithStatus(scope, body)
 	return s.Object, err
 }
 
-func decodeWithStatus(kind *schema.Kind, body []byte) (ObjectWithStatus, error) {
+func decodeWithStatus(scope store.Scope, body []byte) (ObjectWithStatus, error) {
 	var w wireObject
 	if err := json.Unmarshal(body, &w); err != nil {
 		return ObjectWithStatus{}, fmt.Errorf("decode the server's answer: %w", err)
 	}
-	if kind == nil {
-		o, err := w.known()
-		return ObjectWithStatus{o, w.Status}, err
+	decode := w.known
+	if scope.Kind != nil {
+		decode = func() (*schema.Object, error) { return w.object(scope.Kind) }
 	}
-	o, err := w.object(kind)
-	return ObjectWithStatus{o, w.Status}, err
+	o, err := decode()
+	if err == nil {
+		err = within(scope, o)
+	}
+	if err != nil {
+		return ObjectWithStatus{}, err
+	}
+	return ObjectWithStatus{o, w.Status}, nil
 }
 
 func remaining(meta metav1.ListMeta) int {

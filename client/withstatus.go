@@ -74,7 +74,7 @@ func (c *Client) FollowStatuses(ctx context.Context, scope store.Scope, tell fun
 		case store.ErrorFrame:
 			return fr.failure()
 		case store.Added, store.Modified:
-			o, err := decodeWithStatus(scope.Kind, fr.Object)
+			o, err := decodeWithStatus(scope, fr.Object)
 			if err != nil {
 				return fmt.Errorf("a frame of the watch: %w", err)
 			}

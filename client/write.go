@@ -121,7 +121,7 @@ func (c *Client) write(ctx context.Context, method, url string, t Text) (*schema
 	if err != nil {
 		return nil, err
 	}
-	return decodeObject(t.Kind, body)
+	return decodeObject(store.Scope{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}, body)
 }
 
 // Delete implements store.Interface.
@@ -144,7 +144,7 @@ func (c *Client) Delete(ctx context.Context, key schema.Key, pre store.Precondit
 	if err != nil {
 		return nil, err
 	}
-	return decodeObject(kind, body)
+	return decodeObject(scopeOf(kind, key), body)
 }
 
 func deleteOptions(pre store.Preconditions) *metav1.DeleteOptions {

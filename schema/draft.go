@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -90,14 +89,11 @@ func (d *candidate) checkNames() {
 		d.invalid("metadata.namespace", fmt.Sprintf("must be left out: a %s is in no namespace, found %s", d.kind.Kind, short(given)))
 	}
 	name, ok := meta["name"].(string)
-	if !d.kind.PathNames || !ok || len(content.IsPathSegmentName(name)) > 0 || len(name) > maxPathName {
+	if !ok || !d.kind.isPathName(name) {
 		return
 	}
 	d.list = slices.DeleteFunc(d.list, func(p diag.Problem) bool { return p.Field == "metadata.name" })
 }
-
-// maxPathName bounds the name of an object whose kind has PathNames, in bytes.
-const maxPathName = 253
 
 // checkKind finds the kind, and reports an unknown one.
 func (d *candidate) checkKind() bool {

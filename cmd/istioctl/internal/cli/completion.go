@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ func (s *Session) CompleteContexts(_ *cobra.Command, args []string, toComplete s
 	}
 	var names []string
 	for _, name := range all.Names() {
-		if strings.HasPrefix(name, toComplete) {
+		if Completes(toComplete, name) {
 			names = append(names, name)
 		}
 	}
@@ -35,12 +36,23 @@ func (s *Session) completeNamespaces(cmd *cobra.Command, _ []string, toComplete 
 	}
 	var names []string
 	for _, o := range s.Known(cmd.Context(), store.Scope{}) {
-		if strings.HasPrefix(o.Meta.Namespace, toComplete) {
+		if Completes(toComplete, o.Meta.Namespace) {
 			names = append(names, o.Meta.Namespace)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}
+
+// word matches a text that no shell changes or takes for anything but one word, and that is
+// no flag.
+var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`)
+
+// Completes reports whether a name completes the word that a person has begun. A shell
+// inserts completions into the command line without quotes, so names that need them are
+// left out.
+func Completes(toComplete, name string) bool {
+	return strings.HasPrefix(name, toComplete) && word.MatchString(name)
 }
 
 // Known returns the server's objects in a scope. It returns none if the server does not

@@ -75,7 +75,7 @@ func New(format string) (printers.ResourcePrinter, error) {
 	case JSON:
 		return &printers.OmitManagedFieldsPrinter{Delegate: &printers.JSONPrinter{}}, nil
 	case Name:
-		return &printers.NamePrinter{ShortOutput: true}, nil
+		return &namePrinter{printers.NamePrinter{ShortOutput: true}}, nil
 	case "jsonpath":
 		return newJSONPath(parameter)
 	case "custom-columns":

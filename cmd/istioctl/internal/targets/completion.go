@@ -26,7 +26,7 @@ func CompleteNames(s *cli.Session) cobra.CompletionFunc {
 		var names []string
 		for _, kind := range kinds {
 			for _, o := range s.Known(cmd.Context(), store.Scope{Kind: kind, Namespace: s.Namespace}) {
-				if strings.HasPrefix(o.Meta.Name, toComplete) && !slices.Contains(args[1:], o.Meta.Name) {
+				if cli.Completes(toComplete, o.Meta.Name) && !slices.Contains(args[1:], o.Meta.Name) {
 					names = append(names, o.Meta.Name)
 				}
 			}
