@@ -53,12 +53,17 @@ func (c *Client) WhoAmI(ctx context.Context) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	var answer authentication.SelfSubjectReview
+	var answer struct {
+		Status struct {
+			UserInfo *authentication.UserInfo `json:"userInfo"`
+		} `json:"status"`
+	}
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return User{}, fmt.Errorf("decode the server's answer: %w", err)
 	}
-	if answer.Status.UserInfo.Username == "" {
-		return User{}, fmt.Errorf("the answer to POST %s is not one of a pilot-api server: it has no username", path)
+	user := answer.Status.UserInfo
+	if user == nil {
+		return User{}, fmt.Errorf("the answer to POST %s is not one of a pilot-api server: it has no userInfo", path)
 	}
-	return User{answer.Status.UserInfo.Username, answer.Status.UserInfo.Groups}, nil
+	return User{user.Username, user.Groups}, nil
 }

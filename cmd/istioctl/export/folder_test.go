@@ -26,12 +26,12 @@ func TestExportStaysInItsFolder(t *testing.T) {
 		fails           string // "" when the export is done
 	}{
 		{name: "as it should be", namespace: "books", call: "a"},
-		{name: "name goes up", namespace: "books", call: "../../../outside/keep", fails: "nothing is written by such a name"},
-		{name: "namespace goes up", namespace: "../outside", call: "keep", fails: "nothing is written by such a name"},
-		{name: "namespace is above", namespace: "..", call: "keep", fails: "nothing is written by such a name"},
-		{name: "absolute", namespace: "/etc", call: "keep", fails: "nothing is written by such a name"},
-		{name: "name with slash", namespace: "books", call: "a/b", fails: "nothing is written by such a name"},
-		{name: "name with a null", namespace: "books", call: "a\x00", fails: "nothing is written by such a name"},
+		{name: "name goes up", namespace: "books", call: "../../../outside/keep", fails: "an object that cannot exist"},
+		{name: "namespace goes up", namespace: "../outside", call: "keep", fails: "an object that cannot exist"},
+		{name: "namespace is above", namespace: "..", call: "keep", fails: "an object that cannot exist"},
+		{name: "absolute", namespace: "/etc", call: "keep", fails: "an object that cannot exist"},
+		{name: "name with slash", namespace: "books", call: "a/b", fails: "an object that cannot exist"},
+		{name: "name with a null", namespace: "books", call: "a\x00", fails: "an object that cannot exist"},
 		{name: "no name", namespace: "books", call: "", fails: "it has no name"},
 		{name: "namespace is a link out", namespace: "books", call: "keep", links: map[string]string{"books": "../outside"}, fails: "books"},
 		{name: "kind is a link out", namespace: "books", call: "keep", links: map[string]string{"books/routerules": "../../outside/routerules"}, fails: "routerules"},
