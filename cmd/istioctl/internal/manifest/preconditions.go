@@ -23,8 +23,11 @@ func Repeated(elsewhere diag.Severity) Precondition {
 				if other.File == m.doc.File && other.Line != m.doc.Line {
 					severity = diag.Error
 				}
-				out = append(out, m.Problem(severity, diag.FieldDuplicate, "metadata.name",
-					fmt.Sprintf("the same object is already in %s", place(other))))
+				message := fmt.Sprintf("the same object is already in %s", place(other))
+				if *place(other) == *m.Place() {
+					message = fmt.Sprintf("the file is named twice: -f reads %s once more for the same object", place(other))
+				}
+				out = append(out, m.Problem(severity, diag.FieldDuplicate, "metadata.name", message))
 			}
 			first[m.Key()] = m.doc
 		}
