@@ -62,7 +62,8 @@ func TestMalformed(t *testing.T) {
 		{"flow YAML, values behind a quote", "{a: '\"', b: [" + strings.Repeat("1,", MaxValues) + "]}", "", fmt.Sprintf("more than %d values", MaxValues)},
 		{"JSON, second object", `{"a": 1}{"b": 2}`, "1:9", "more text after the end"},
 		{"JSON, name twice", "{\"a\": {\"b\": 1,\n\"b\": 2}}", "1:13", "is given twice"},
-		{"JSON, number too large", `{"a": 1e999}`, "1:1", "the number 1e999 is too large"},
+		{"JSON, number too large", `{"a": 1e999}`, "1:7", "a: the number 1e999 is too large"},
+		{"JSON, number too large inside", "{\"spec\": {\"x\": [1, {\"y\": 2}],\n \"b\": [{}, {\"port\": -1e400}]}}", "2:21", "spec.b[1].port: the number -1e400 is too large"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o, list := Decode([]byte(c.text), Options{File: "f"})
