@@ -5,12 +5,14 @@ package credential
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -86,5 +88,31 @@ func Mark(owner, key string) string {
 	return "(kept: sha256:" + hex.EncodeToString(h.Sum(nil)[:8]) + ")"
 }
 
-// HoldsKey reports whether a text contains a private key, whole or in part.
-func HoldsKey(text string) bool { return strings.Contains(text, "PRIVATE KEY-----") }
+// keyMark is a part of every private key in PEM.
+const keyMark = "PRIVATE KEY-----"
+
+// HoldsKey reports whether a text contains a private key in PEM, whole or in part, as it is
+// or in base64. Kubernetes writes keys of Secrets in base64.
+func HoldsKey(text string) bool {
+	if strings.Contains(text, keyMark) {
+		return true
+	}
+	text = oneLine.Replace(text)
+	return slices.ContainsFunc(encodedKeyMarks, func(mark string) bool { return strings.Contains(text, mark) })
+}
+
+// oneLine joins the lines of a text, also of one that is in JSON, and writes base64 in its
+// standard alphabet.
+var oneLine = strings.NewReplacer("\n", "", "\r", "", "\t", "", " ", "", `\n`, "", `\r`, "", `\t`, "", "-", "+", "_", "/")
+
+// encodedKeyMarks are the three texts that the mark has in base64, for the three positions
+// in a group of three bytes that it may begin at.
+var encodedKeyMarks = []string{encodedMark(0), encodedMark(1), encodedMark(2)}
+
+// encodedMark returns the characters that encode only bits of the mark, if some bytes come
+// before it in its group.
+func encodedMark(before int) string {
+	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + keyMark))
+	bits := 8 * (before + len(keyMark))
+	return text[(8*before+5)/6 : bits/6]
+}

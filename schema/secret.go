@@ -92,9 +92,14 @@ func (d *candidate) checkNoKey() {
 	if d.kind == nil || len(d.kind.private) == 0 {
 		return
 	}
-	for name, text := range d.meta.Annotations {
-		if name != lastApplied && credential.HoldsKey(text) {
-			d.forbidden(keyField("metadata.annotations", name), "must not hold a private key: everybody can read it there")
+	for _, in := range []struct {
+		field string
+		texts map[string]string
+	}{{"metadata.annotations", d.meta.Annotations}, {"metadata.labels", d.meta.Labels}} {
+		for name, text := range in.texts {
+			if name != lastApplied && credential.HoldsKey(text) {
+				d.forbidden(keyField(in.field, name), "must not hold a private key: everybody can read it there")
+			}
 		}
 	}
 }
@@ -103,7 +108,7 @@ func (d *candidate) checkNoKey() {
 // private.
 func withoutValues(list diag.List) diag.List {
 	for i := range list {
-		if at := list[i].Field; strings.HasPrefix(at, "spec") || strings.HasPrefix(at, "metadata.annotations") {
+		if at := list[i].Field; strings.HasPrefix(at, "spec") || strings.HasPrefix(at, "metadata.annotations") || strings.HasPrefix(at, "metadata.labels") {
 			list[i].Value = ""
 		}
 	}

@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -173,6 +174,38 @@ func TestProblemsOfSecretsHaveNoData(t *testing.T) {
 }
 
 // TestUnreadableAnnotationOfASecret is not kept: what is in it cannot be told.
+// TestKeyInMetadataOfASecret checks that no annotation and no label holds a private key, in
+// whatever form tools write it.
+func TestKeyInMetadataOfASecret(t *testing.T) {
+	const key = "-----BEGIN EC PRIVATE KEY-----\nTUlHSEFnRUFNQk1HQnlxR1NNNDlBZ0VHQ0NxR1NNNDlBd0VIQkcwd2F3SUJBUVFn\n-----END EC PRIVATE KEY-----\n"
+	encode := base64.StdEncoding.EncodeToString
+	wrapped := encode([]byte(key))
+	wrapped = wrapped[:30] + "\n" + wrapped[30:40] + "\r\n" + wrapped[40:]
+	for name, text := range map[string]string{
+		"text": key, "base64": encode([]byte(key)), "one byte before": encode([]byte("x" + key)), "two bytes before": encode([]byte("xx" + key)),
+		"for URLs": base64.RawURLEncoding.EncodeToString([]byte("\xff\xfe" + key)), "in lines": wrapped, "JSON": fmt.Sprintf("{%q: %q}", "tls.key", wrapped),
+		"the end alone": encode([]byte(key[70:])),
+	} {
+		o, list := schema.Decode(secretText(t, "a", map[string]string{"example.com/b": text}, map[string]string{"caCertificates": "x"}), schema.Options{})
+		if o != nil || !strings.Contains(fmt.Sprint(list.Err()), "metadata.annotations[example.com/b]: must not hold a private key") {
+			t.Errorf("%s: %v", name, list)
+		}
+		if strings.Contains(fmt.Sprint(list), text[10:30]) {
+			t.Errorf("%s: the error shows it: %v", name, list)
+		}
+	}
+	label := encode([]byte(key))[6:66]
+	text := strings.Replace(string(secretText(t, "a", nil, map[string]string{"caCertificates": "x"})), `"annotations":null`, `"labels":{"b":"`+label+`"}`, 1)
+	if _, list := schema.Decode([]byte(text), schema.Options{}); !strings.Contains(fmt.Sprint(list.Err()), "metadata.labels.b: must not hold a private key") {
+		t.Errorf("label: %v", list)
+	}
+	for _, text := range []string{"PRIVATE KEY", encode([]byte("-----BEGIN PUBLIC KEY-----")), encode([]byte("-----BEGIN CERTIFICATE-----")), strings.Repeat("LS0t", 40)} {
+		if _, list := schema.Decode(secretText(t, "a", map[string]string{"example.com/b": text}, map[string]string{"caCertificates": "x"}), schema.Options{}); strings.Contains(fmt.Sprint(list), "private key") {
+			t.Errorf("%s: %v", text, list)
+		}
+	}
+}
+
 func TestUnreadableAnnotationOfASecret(t *testing.T) {
 	certificate, key := selfsigned.NewAuthority(t, t.TempDir()).PEM(t, "a.example")
 	kind, _ := schema.KindByName("Secret")
