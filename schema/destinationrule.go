@@ -41,11 +41,13 @@ func subsetsText(r *networking.DestinationRule) string {
 func checkDestinationRule(r *networking.DestinationRule) diag.List {
 	var p problems
 	p.trafficPolicy("spec.trafficPolicy", r.TrafficPolicy, nil)
+	p.portsWithoutTLS("spec.trafficPolicy", r.TrafficPolicy, nil)
 	first := map[string]int{}
 	for i, subset := range r.Subsets {
 		at := indexField("spec.subsets", i)
 		repeated(&p, at+".name", "spec.subsets", first, subset.Name, i)
 		p.trafficPolicy(at+".trafficPolicy", subset.TrafficPolicy, r.GetTrafficPolicy().GetOutlierDetection())
+		p.portsWithoutTLS(at+".trafficPolicy", subset.TrafficPolicy, r.TrafficPolicy)
 	}
 	p.exportToSomeone(r.ExportTo)
 	p.callers(r)

@@ -5,6 +5,46 @@ import (
 	"testing"
 )
 
+// TestPortSettingsWithoutTLS checks the warnings of settings of a port that turn off the TLS
+// of a policy above them, and only of those.
+func TestPortSettingsWithoutTLS(t *testing.T) {
+	const (
+		tls     = "tls: {mode: SIMPLE, insecureSkipVerify: true}"
+		off     = "tls: {mode: DISABLE}"
+		ports   = "portLevelSettings: [{port: {number: 80}, loadBalancer: {simple: RANDOM}}]"
+		tlsPort = "portLevelSettings: [{port: {number: 80}, loadBalancer: {simple: RANDOM}, " + tls + "}]"
+		offPort = "portLevelSettings: [{port: {number: 80}, loadBalancer: {simple: RANDOM}, " + off + "}]"
+	)
+	ofHost := []string{"warning NotHonoured spec.trafficPolicy.portLevelSettings[0].tls"}
+	ofSubset := []string{"warning NotHonoured spec.subsets[0].trafficPolicy.portLevelSettings[0].tls"}
+	for _, c := range []struct {
+		name, host, subset string
+		want               []string
+	}{
+		{"TLS of the host", tls + ", " + ports, "", ofHost},
+		{"TLS of the host, said off for the port", tls + ", " + offPort, "", nil},
+		{"TLS of the host and the port", tls + ", " + tlsPort, "", nil},
+		{"no TLS", ports, ports, nil},
+		{"TLS is off", off + ", " + ports, "", nil},
+		{"TLS of another port", "portLevelSettings: [{port: {number: 81}, " + tls + "}, {port: {number: 80}, loadBalancer: {simple: RANDOM}}]", ports, nil},
+		{"TLS of the subset", "", tls + ", " + ports, ofSubset},
+		{"TLS of the host, lost in a subset", tls, ports, ofSubset},
+		{"TLS of the port of the host, lost in a subset", tlsPort, ports, ofSubset},
+		{"TLS of the host, off for its port", tls + ", " + offPort, ports, nil},
+		{"TLS of the host, off in the subset", tls, off + ", " + ports, nil},
+		{"TLS of the host, and of the port of the subset", tls, tlsPort, nil},
+	} {
+		text := "host: a\n"
+		if c.host != "" {
+			text += "trafficPolicy: {" + c.host + "}\n"
+		}
+		if c.subset != "" {
+			text += "subsets: [{name: s, trafficPolicy: {" + c.subset + "}}]\n"
+		}
+		testSpecs(t, "networking.istio.io/v1", "DestinationRule", []specCase{{c.name, text, c.want}})
+	}
+}
+
 func TestDestinationRule(t *testing.T) {
 	testSpecs(t, "networking.istio.io/v1", "DestinationRule", []specCase{
 		{"the least", "host: a", nil},
@@ -24,7 +64,7 @@ trafficPolicy:
   retryBudget: {percent: 12.5, minRetryConcurrency: 3, budgetInterval: 0s}
 subsets: [{name: v1, labels: {version: v1}, trafficPolicy: {proxyProtocol: {version: V2}}}, {name: all}]
 exportTo: [.]
-workloadSelector: {matchLabels: {app: b}}`, nil},
+workloadSelector: {matchLabels: {app: b}}`, []string{"warning NotHonoured spec.trafficPolicy.portLevelSettings[0].tls"}},
 		{"proto spelling", "host: a\ntraffic_policy: {load_balancer: {simple: 5}, outlier_detection: {consecutive_5xx_errors: 7}}", nil},
 		{"subset twice", "host: a\nsubsets: [{name: v1}, {name: v1}]", []string{"error FieldValueDuplicate spec.subsets[1].name"}},
 		{"bad subset", "host: a\nsubsets: [{labels: {a: '*'}}, {name: a.b}]", []string{

@@ -34,6 +34,42 @@ func (p *problems) trafficPolicy(field string, t *networking.TrafficPolicy, ofHo
 	}
 }
 
+// portsWithoutTLS warns of the settings of ports that turn TLS off without saying so: they
+// replace all that the policies above say for the port. ofHost is the policy above that of a
+// subset, nil for the policy of the host.
+func (p *problems) portsWithoutTLS(field string, t, ofHost *networking.TrafficPolicy) {
+	for i, settings := range t.GetPortLevelSettings() {
+		number := settings.GetPort().GetNumber()
+		above := cmp.Or(t.GetTls(), tlsAt(ofHost, number))
+		if first := portSettings(t, number); settings == first && settings.Tls == nil && encrypts(above) {
+			p.suspect(indexField(field+".portLevelSettings", i)+".tls", fmt.Sprintf(
+				"is left out, so connections to port %d are in plain text: the settings of a port replace the tls above them as a whole; repeat it, or say mode DISABLE", number))
+		}
+	}
+}
+
+// tlsAt returns the TLS settings of a policy for a port.
+func tlsAt(t *networking.TrafficPolicy, port uint32) *networking.ClientTLSSettings {
+	if own := portSettings(t, port); own != nil {
+		return own.GetTls()
+	}
+	return t.GetTls()
+}
+
+// portSettings returns the settings of a policy that are for one port alone, nil for none.
+func portSettings(t *networking.TrafficPolicy, port uint32) *networking.TrafficPolicy_PortTrafficPolicy {
+	for _, own := range t.GetPortLevelSettings() {
+		if own.GetPort().GetNumber() == port {
+			return own
+		}
+	}
+	return nil
+}
+
+func encrypts(tls *networking.ClientTLSSettings) bool {
+	return tls != nil && tls.GetMode() != networking.ClientTLSSettings_DISABLE
+}
+
 // policy has the settings common to a host and one of its ports.
 type policy interface {
 	GetLoadBalancer() *networking.LoadBalancerSettings
