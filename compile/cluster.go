@@ -25,6 +25,8 @@ type clusterPart struct {
 	cluster  *ir.Cluster
 	stream   ir.Stream // settings of TCP connections to it
 	problems diag.List
+	// decidesTLS is set if a rule says how connections are secured.
+	decidesTLS bool
 }
 
 // clusterOf returns the cluster of a target with the rules that apply to it.
@@ -35,6 +37,7 @@ func (rd *reader) clusterOf(key clusterKey) clusterPart {
 	}
 	out := clusterPart{cluster: rd.plainCluster(key.target, key.network)}
 	d.underPolicy(&out, key.target, key.policy)
+	rd.addMutualTLS(&out, key.target)
 	unlabelled(out.cluster)
 	cluster, problems := ir.CloseCluster(out.cluster)
 	out.cluster, out.problems = secured(cluster), append(problems, unseenNames(cluster, key.target)...)

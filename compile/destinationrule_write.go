@@ -18,8 +18,10 @@ import (
 type policyWriter struct {
 	*ir.Cluster
 	stream *ir.Stream
-	target target
-	http   bool // whether requests to it are routed one by one
+	// decidesTLS is that of the part.
+	decidesTLS *bool
+	target     target
+	http       bool // whether requests to it are routed one by one
 
 	reader    *reader
 	namespace string // of the rule with the policy
@@ -34,7 +36,7 @@ func (rd *reader) policyWriter(out *clusterPart, t target, rule *destinationRule
 		namespace = rule.ref.Namespace
 	}
 	return policyWriter{
-		Cluster: out.cluster, stream: &out.stream, target: t, reader: rd, namespace: namespace, settings: rd.settings, pilot: rd.pilot(),
+		Cluster: out.cluster, stream: &out.stream, decidesTLS: &out.decidesTLS, target: t, reader: rd, namespace: namespace, settings: rd.settings, pilot: rd.pilot(),
 		http: t.service != nil && rd.routesHTTP(t.service, t.port),
 	}
 }
@@ -98,6 +100,7 @@ func (w policyWriter) secure(policy *networking.TrafficPolicy) {
 	var lack unmet
 	if tls := policy.GetTls(); tls != nil {
 		w.TLS, lack = w.clientTLS(tls)
+		*w.decidesTLS = true
 	}
 	if lack != (unmet{}) || !schema.FollowsWay(policy) {
 		*w.Cluster = *w.Closed()

@@ -39,6 +39,8 @@ func (w policyWriter) clientTLS(tls *networking.ClientTLSSettings) (*ir.ClientTL
 	}
 	if tls.GetMode() != networking.ClientTLSSettings_ISTIO_MUTUAL {
 		w.nameEndpoints(out)
+	} else if !w.pilot.DestinationRuleTLS {
+		out.ALPN = offered(w.http, w.HTTP2)
 	}
 	return out, unmet{}
 }

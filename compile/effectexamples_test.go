@@ -363,6 +363,13 @@ destination: {name: web, labels: {version: v1}}
 source: {name: web}
 circuitBreaker: {simpleCb: {maxConnections: 5, httpConsecutiveErrors: 3, sleepWindow: 3s, httpDetectionInterval: 3s}}
 `,
+	"PeerAuthentication": `
+mtls: {mode: STRICT}
+---
+selector: {matchLabels: {app: web}}
+mtls: {mode: STRICT}
+portLevelMtls: {"80": {mode: DISABLE}}
+`,
 	"Sidecar": `
 egress: [{hosts: [./*]}]
 ---
@@ -396,8 +403,10 @@ destinationPortName: http
 // effectsBeyond are effects of fields that no valid example differs in alone.
 var effectsBeyond = map[string]map[string]string{
 	// PEM is not found by trying.
-	"Secret":    {"certificate": "v3", "privateKey": "v3", "caCertificates": "v3"},
-	"RouteRule": {"route[].weight": "v3, v1"}, // All weights are 100 together.
+	// A port is a name of no other map.
+	"PeerAuthentication": {"portLevelMtls.<name>.mode": "v3, v1"},
+	"Secret":             {"certificate": "v3", "privateKey": "v3", "caCertificates": "v3"},
+	"RouteRule":          {"route[].weight": "v3, v1"}, // All weights are 100 together.
 	// Where the mesh settings have gateways.
 	"ServiceEntry":  {"endpoints[].network": "v3, v1"},
 	"WorkloadEntry": {"network": "v3, v1"},

@@ -298,7 +298,7 @@ func members(t *testing.T, snapshot *mesh.Snapshot, config *ir.Config) string {
 			continue
 		}
 		for _, i := range snapshot.Endpoints(mesh.ParseServiceKey(c.EndpointKey)) {
-			out = append(out, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
+			out = append(out, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight, MutualTLS: i.MutualTLS})
 		}
 	}
 	return asText(t, out)

@@ -39,7 +39,7 @@ func (c *writer) inboundListeners() {
 				Routes: []ir.TCPRoute{{Clusters: ir.Whole(cluster)}},
 			}
 		}
-		c.listen(l)
+		c.listen(c.secured(l, i))
 	}
 }
 

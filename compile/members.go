@@ -15,5 +15,5 @@ func Members(s *mesh.Snapshot, key string) (all []ir.Endpoint) {
 }
 
 func endpointOf(i *mesh.Instance) ir.Endpoint {
-	return ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight, Labels: i.Labels}
+	return ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight, Labels: i.Labels, MutualTLS: i.MutualTLS}
 }

@@ -31,6 +31,7 @@ type model struct {
 	destinationRules    *kind[destinationRule]
 	gateways            *kind[gateway]
 	sidecars            *kind[sidecar]
+	peerAuthentications *kind[peerAuthentication]
 	certificates        *kind[secret]
 
 	secretNamed *index[string, secret]
@@ -59,7 +60,8 @@ type model struct {
 	ruleNamed                *index[string, destinationRule]
 	rulesAt                  *query.Query[rulesKey, *mergedRule]
 	mergedRules              *query.Query[string, *mergedRule]
-	sidecarsIn               *index[string, sidecar] // by namespace, in order of precedence
+	sidecarsIn               *index[string, sidecar]            // by namespace, in order of precedence
+	peersIn                  *index[string, peerAuthentication] // the same
 	importing                *query.Query[imports, *sidecar]
 	gatewayNamed             *index[string, gateway]
 
@@ -86,6 +88,7 @@ type model struct {
 	tcpLayout         *query.Query[layoutKey, []plannedTCP]
 	overVersions      *query.Query[versionsKey, bool]
 	byPort            *query.Query[*mesh.Service, *byPort]
+	peers             *query.Query[target, *peers]
 	clusters          *query.Query[clusterKey, clusterPart]
 	orders            *query.Query[orderKey, *ir.Cluster]
 	portExcept        *query.Query[servicePort, exceptions] // callers with other routes to a port
@@ -176,10 +179,12 @@ func (m *model) readKinds() {
 	m.destinationRules = newKind(m, "DestinationRule", m.inAgeOrder, readDestinationRule, func(p *plan, rule *destinationRule) {
 		p.from(p.homeWith(rule.ref.Namespace, rule.labels)).checkDestinationRule(rule)
 	})
-	m.destinationRules.instead = closingDestinationRule
+	m.destinationRules.instead, m.destinationRules.insteadSays = closingDestinationRule, "requests to the host fail"
 	m.gateways = newKind(m, "Gateway", m.inAgeOrder, readGateway, func(*plan, *gateway) {})
 	m.certificates = newKind(m, "Secret", inKeyOrder, readSecret, (*plan).checkSecret)
 	m.sidecars = newKind(m, "Sidecar", m.inAgeOrder, readSidecar, (*plan).checkSidecar)
+	m.peerAuthentications = newKind(m, schema.KindPeerAuthentication, m.inAgeOrder, readPeerAuthentication, (*plan).checkPeerAuthentication)
+	m.peerAuthentications.instead, m.peerAuthentications.insteadSays = strictInstead, "its workloads take mutual TLS only"
 }
 
 // findRules sets up the indexes that find rules.
@@ -224,6 +229,10 @@ func (m *model) findRules() {
 		func(sc *sidecar) []string { return []string{sc.ref.Namespace} })
 	m.sidecars.take = append(m.sidecars.take, m.sidecarsIn.update)
 	m.importing = newQuery(m, equal, importing)
+
+	m.peersIn = newIndex(m.graph, func(a, b *peerAuthentication) int { return m.inAgeOrder(a.declared, b.declared) },
+		func(pa *peerAuthentication) []string { return []string{pa.ref.Namespace} })
+	m.peerAuthentications.take = append(m.peerAuthentications.take, m.peersIn.update)
 
 	m.settingsOf = newHostIndex(m, func(rule *destinationRule) claim { return rule }, (*destinationRule).hosts)
 	m.selectingIn = newIndex(m.graph, func(a, b *destinationRule) int { return m.inAgeOrder(a.declared, b.declared) },
@@ -279,6 +288,7 @@ func (m *model) planRoutes() {
 	})
 	m.overVersions = newQuery(m, equal, func(p *plan, key versionsKey) bool { return p.excessOfVersions(key).Withheld() })
 	m.byPort = newQuery(m, equal, (*plan).instancesByPort)
+	m.peers = newQuery(m, deepEqual, (*plan).peersOf)
 	m.clusters = newQuery(m, deepEqual, (*plan).clusterOf)
 	m.orders = newQuery(m, deepEqual, (*plan).ordered)
 }
@@ -332,6 +342,7 @@ func (m *model) update(objects map[string][]change[schema.Object], services []me
 	m.gateways.update(m, objects[m.gateways.name])
 	m.certificates.update(m, objects[m.certificates.name])
 	m.sidecars.update(m, objects[m.sidecars.name])
+	m.peerAuthentications.update(m, objects[m.peerAuthentications.name])
 }
 
 // pilot returns the Pilot quirks that this mesh keeps.

@@ -40,6 +40,8 @@ type kind[T any] struct {
 	// not decode, or has TLS settings that this version does not know. It is nil for
 	// a kind that has none.
 	instead func(o *schema.Object) any
+	// insteadSays is the effect of the spec of instead, in words.
+	insteadSays string
 	// take receives the rules that changed.
 	take []func([]change[T])
 
@@ -148,7 +150,7 @@ func (k *kind[T]) read(m *model, o *schema.Object) *reading[T] {
 		if k.instead != nil {
 			if spec := k.instead(o); spec != nil {
 				out.rule, _ = k.rule(p, out.declared, spec)
-				message = "requests to the host fail: %v"
+				message = k.insteadSays + ": %v"
 			}
 		}
 		p.report(diag.Problem{

@@ -175,9 +175,9 @@ func (reg *registry) ownInstance(i *mesh.Instance) *mesh.Instance {
 	if known := reg.known[svc]; known != nil {
 		svc = known
 	}
-	return &mesh.Instance{Service: svc, Port: i.Port, EndpointPort: i.EndpointPort, Labels: i.Labels}
+	return &mesh.Instance{Service: svc, Port: i.Port, EndpointPort: i.EndpointPort, Labels: i.Labels, Peer: i.Peer}
 }
 
 func sameOwn(a, b *mesh.Instance) bool {
-	return a.Service == b.Service && *a.Port == *b.Port && a.EndpointPort == b.EndpointPort && a.Labels.Equal(b.Labels)
+	return a.Service == b.Service && *a.Port == *b.Port && a.EndpointPort == b.EndpointPort && a.Labels.Equal(b.Labels) && a.Peer.Equal(b.Peer)
 }

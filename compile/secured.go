@@ -30,7 +30,7 @@ func secured(c *ir.Cluster) *ir.Cluster {
 // if no proxy verifies them.
 func unseenNames(c *ir.Cluster, t target) diag.List {
 	svc := t.service
-	if svc == nil || len(svc.SubjectAltNames) == 0 || c.EndpointKey == ir.Nobody || c.TLS != nil && c.TLS.Verifies() {
+	if svc == nil || len(svc.SubjectAltNames) == 0 || c.EndpointKey == ir.Nobody || c.TLS != nil && c.TLS.Verifies() || c.MutualTLS != nil {
 		return nil
 	}
 	return diag.Warn(diag.NotHonoured, []diag.Ref{svc.Origin.Ref()},

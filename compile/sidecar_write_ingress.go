@@ -32,7 +32,7 @@ func (c *writer) sidecarListeners(sc *sidecar) {
 		} else {
 			l.TCP = &ir.TCPListener{Mongo: in.protocol == mesh.Mongo, Routes: []ir.TCPRoute{{Clusters: ir.Whole(cluster)}}}
 		}
-		c.listen(l)
+		c.listen(c.secured(l, i))
 	}
 }
 

@@ -75,11 +75,18 @@ func everywhere(listeners []*ir.Listener, r Request) *ir.Listener {
 // chooseChain returns the first chain that matches the connection, or nil.
 func chooseChain(chains []*ir.FilterChain, r Request) *ir.FilterChain {
 	for _, c := range chains {
-		if namesFit(c.ServerNames, r) && reaches(c.TCP, r) {
+		if namesFit(c.ServerNames, r) && fitsTransport(c, r) && reaches(c.TCP, r) {
 			return c
 		}
 	}
 	return nil
+}
+
+// fitsTransport reports whether the request begins its connection as a chain expects. No request of
+// a workload offers the application protocols of a proxy.
+func fitsTransport(c *ir.FilterChain, r Request) bool {
+	tls := r.Scheme == "https"
+	return len(c.ALPN) == 0 && (c.Transport == ir.AnyTransport || (c.Transport == ir.OverTLS) == tls)
 }
 
 // reaches returns false if all routes are for other destinations. A nil t is for

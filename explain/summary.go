@@ -124,7 +124,7 @@ func takes(l *ir.Listener) string {
 	case l.UseOriginalDst:
 		return "what is captured"
 	case len(l.Chains) > 0:
-		return "TLS, by server name"
+		return takenBy(l.Chains)
 	case l.HTTP != nil && l.HTTP.ForwardProxy:
 		return "HTTP, as a proxy"
 	case l.HTTP != nil && l.TLS != nil:
@@ -135,6 +135,14 @@ func takes(l *ir.Listener) string {
 		return "TLS"
 	}
 	return "TCP"
+}
+
+// takenBy says how the chains of a listener choose.
+func takenBy(chains []*ir.FilterChain) string {
+	if slices.ContainsFunc(chains, func(c *ir.FilterChain) bool { return c.Transport != ir.AnyTransport }) {
+		return "mutual TLS, or plain text"
+	}
+	return "TLS, by server name"
 }
 
 func (p Proxy) routesOf(l *ir.Listener) []RouteRow {

@@ -70,6 +70,10 @@ type Cluster struct {
 	Order      *Order
 	HTTP2      bool
 	TLS        *ClientTLS
+	// MutualTLS is the TLS of connections to the endpoints that have Endpoint.MutualTLS. Those
+	// to others are in plain text. TLS is nil if it is set. A back-end that cannot express it
+	// uses plain text for all.
+	MutualTLS *ClientTLS
 
 	// MaxRequestsPerConnection of 0 means no limit.
 	MaxRequestsPerConnection int
@@ -137,6 +141,10 @@ type ClientTLS struct {
 	// SubjectAltNames are the names of which an endpoint must have at least one. If
 	// empty, any name is accepted.
 	SubjectAltNames []string
+	// URIPrefix is the beginning that a URI of an endpoint must have; "" for any.
+	URIPrefix string `json:",omitempty"`
+	// ALPN are the application protocols that are offered; none for those of the proxy.
+	ALPN []string `json:",omitempty"`
 	// AutoSAN requires that an endpoint has the name of the host of the request.
 	AutoSAN bool
 }
@@ -189,6 +197,8 @@ type Endpoint struct {
 	Priority int
 	// Share is the weight of its locality, 0 if localities have none.
 	Share int
+	// MutualTLS is set if callers may use Cluster.MutualTLS.
+	MutualTLS bool
 }
 
 // Address returns the endpoint's address, which is unique within a cluster.

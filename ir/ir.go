@@ -75,15 +75,29 @@ type Listener struct {
 	Origins []diag.Ref
 }
 
-// FilterChain handles the connections for some server names. Exactly one of HTTP
-// and TCP is set.
+// Transport is what a connection begins with.
+type Transport string
+
+const (
+	AnyTransport Transport = ""
+	OverTLS      Transport = "tls"
+	PlainText    Transport = "plain"
+)
+
+// FilterChain handles the connections for some server names, or those of some transport.
+// Exactly one of HTTP and TCP is set.
 type FilterChain struct {
 	// ServerNames are as in TCPRoute. If the chain has any, the routes of its TCP
 	// have none.
 	ServerNames []string
-	HTTP        *HTTPListener
-	TCP         *TCPListener
-	TLS         *ServerTLS
+	// Transport is what the connections begin with. Chains with one precede those for any.
+	Transport Transport
+	// ALPN are application protocols of which the client must offer one; it needs OverTLS.
+	// Chains with some precede those without.
+	ALPN []string
+	HTTP *HTTPListener
+	TCP  *TCPListener
+	TLS  *ServerTLS
 
 	Origins []diag.Ref
 }
@@ -218,6 +232,9 @@ type ClientCertificate struct {
 	// SubjectAltNames are the names of which the certificate must have at least
 	// one. If empty, any name is accepted.
 	SubjectAltNames []string
+	// URIPrefix is the beginning that one of its URIs must have; "" for any. A back-end that
+	// cannot express it leaves the listener out.
+	URIPrefix string `json:",omitempty"`
 	// KeyHashes are SHA-256 hashes of public keys in base64, CertificateHashes
 	// those of certificates in hex. If either is set, one of them must match the
 	// client's certificate.

@@ -40,8 +40,10 @@ func (c *Config) SecretNames() []string {
 		}
 	}
 	for _, cluster := range c.Clusters {
-		if t := cluster.TLS; t != nil {
-			add(t.SecretName, t.CASecretName)
+		for _, t := range []*ClientTLS{cluster.TLS, cluster.MutualTLS} {
+			if t != nil {
+				add(t.SecretName, t.CASecretName)
+			}
 		}
 	}
 	slices.Sort(names)
@@ -64,7 +66,7 @@ func (c *Config) EachUser(s *Secret, visit func(diag.Ref)) {
 		}
 	}
 	for _, cluster := range c.Clusters {
-		if t := cluster.TLS; t != nil && (t.SecretName == s.Name || t.CASecretName == s.Name) {
+		if cluster.TLS.uses(s.Name) || cluster.MutualTLS.uses(s.Name) {
 			cluster.EachOrigin(visit)
 		}
 	}
@@ -92,6 +94,10 @@ func (t *ServerTLS) UsesSecrets() bool {
 // UsesSecrets reports whether certificates come from Secrets instead of files.
 func (t *ClientTLS) UsesSecrets() bool {
 	return t != nil && (t.SecretName != "" || t.CASecretName != "")
+}
+
+func (t *ClientTLS) uses(secret string) bool {
+	return t != nil && (t.SecretName == secret || t.CASecretName == secret)
 }
 
 // Verifies reports whether authorities verify endpoints.

@@ -136,14 +136,14 @@ func fill(v reflect.Value, field string, texts map[string]bool) {
 // parameters whose names hide them.
 const public = `
 	CORS.AllowHeaders CORS.AllowMethods CORS.ExposeHeaders
-	ClientCertificate.CAFile ClientCertificate.CASecretName ClientCertificate.CRLFile ClientCertificate.CertificateHashes ClientCertificate.KeyHashes ClientCertificate.SubjectAltNames
-	ClientTLS.CAFile ClientTLS.CASecretName ClientTLS.CRLFile ClientTLS.CertificateFile ClientTLS.KeyFile ClientTLS.SecretName ClientTLS.SNI ClientTLS.SubjectAltNames
+	ClientCertificate.CAFile ClientCertificate.CASecretName ClientCertificate.CRLFile ClientCertificate.CertificateHashes ClientCertificate.KeyHashes ClientCertificate.SubjectAltNames ClientCertificate.URIPrefix
+	ClientTLS.CAFile ClientTLS.CASecretName ClientTLS.CRLFile ClientTLS.CertificateFile ClientTLS.KeyFile ClientTLS.SecretName ClientTLS.SNI ClientTLS.SubjectAltNames ClientTLS.ALPN ClientTLS.URIPrefix
 	Cluster.EndpointKey Cluster.LoadBalancer Cluster.Name Cluster.Type
 	Cookie.Name Cookie.Path
 	DirectResponse.Body
 	Distribution.From Distribution.To
 	Endpoint.Host Endpoint.Labels Endpoint.Zone
-	FilterChain.ServerNames
+	FilterChain.ALPN FilterChain.ServerNames FilterChain.Transport
 	GRPCHealthCheck.Service
 	HTTPHealthCheck.Host HTTPHealthCheck.Path
 	HTTPListener.AccessLog HTTPListener.Table

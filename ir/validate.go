@@ -75,6 +75,8 @@ func checkCluster(c *Cluster) error {
 	f.require(c.DestinationPort == 0 || c.Type == OriginalDestination && validPort(c.DestinationPort),
 		"a port in place of the connection's must be 1 to 65535, where that goes on, found %d", c.DestinationPort)
 	f.clientTLS(c.TLS)
+	f.clientTLS(c.MutualTLS)
+	f.require(c.TLS == nil || c.MutualTLS == nil, "must use TLS to all endpoints or to some, and not both")
 	return f.err()
 }
 
@@ -86,7 +88,7 @@ func (f *faults) clientTLS(t *ClientTLS) {
 		"TLS must have both a certificate and a key file, or neither, found %q and %q", t.CertificateFile, t.KeyFile)
 	f.require(t.SecretName == "" || t.CertificateFile == "", "TLS must show a certificate from files or a secret, and not both, found %q and %q", t.CertificateFile, t.SecretName)
 	f.require(t.CASecretName == "" || t.CAFile == "", "TLS must have authorities from a file or a secret, and not both, found %q and %q", t.CAFile, t.CASecretName)
-	f.require(t.Verifies() || len(t.SubjectAltNames) == 0 && !t.AutoSAN && t.CRLFile == "",
+	f.require(t.Verifies() || len(t.SubjectAltNames) == 0 && t.URIPrefix == "" && !t.AutoSAN && t.CRLFile == "",
 		"names and revocations in TLS must go with authorities")
 }
 
@@ -129,6 +131,8 @@ func (k *closer) checkChain(c *FilterChain) error {
 	k.http(&f, c.HTTP)
 	k.connections(&f, c.TCP)
 	f.serverTLS(c.TLS)
+	f.require(len(c.ALPN) == 0 || c.Transport == OverTLS, "application protocols must go with TLS")
+	f.require(c.TLS == nil || c.Transport != PlainText, "plain text must have no TLS")
 	if c.TCP != nil && len(c.ServerNames) > 0 {
 		f.require(!slices.ContainsFunc(c.TCP.Routes, func(r TCPRoute) bool { return len(r.ServerNames) > 0 }),
 			"must have server names itself or in its routes, and not both")

@@ -180,10 +180,10 @@ func (r *registry) weigh(o *schema.Object, endpoints []endpoint) {
 }
 
 // instances returns the instances of a service, one for each endpointPort.
-func instances(svc *Service, endpointPorts []endpointPort) []*Instance {
+func (r *registry) instances(svc *Service, endpointPorts []endpointPort) []*Instance {
 	out := make([]*Instance, 0, len(endpointPorts))
 	for _, p := range endpointPorts {
-		out = append(out, &Instance{
+		i := &Instance{
 			Service:      svc,
 			Port:         p.port,
 			Address:      p.address,
@@ -192,22 +192,29 @@ func instances(svc *Service, endpointPorts []endpointPort) []*Instance {
 			Zone:         p.spec.GetLocality(),
 			Network:      p.network(),
 			Weight:       p.weight,
+			Account:      p.spec.GetServiceAccount(),
 			Origin:       p.origin,
-		})
+		}
+		r.secure(i)
+		out = append(out, i)
 	}
 	return out
 }
 
 // reportUnheeded reports settings of an endpoint that no proxy follows; at is the
 // field of the endpoint in the object.
-func (r *registry) reportUnheeded(e *networking.WorkloadEntry, object diag.Ref, at string, report func(diag.Problem)) {
+func (r *registry) reportUnheeded(e *networking.WorkloadEntry, labels Labels, object diag.Ref, at string, report func(diag.Problem)) {
+	account := e.GetServiceAccount()
+	if takesMutualTLS(labels) {
+		account = ""
+	}
 	direct := e.GetNetwork()
 	if len(r.settings.Networks[direct]) > 0 {
 		direct = ""
 	}
 	for _, f := range []struct{ field, value, message string }{
 		{"network", direct, "everybody reaches the endpoint directly: networks of the mesh settings has no gateways for it"},
-		{"serviceAccount", e.GetServiceAccount(), "certificates of endpoints are not checked"},
+		{"serviceAccount", account, "callers verify it only of endpoints with the label " + tlsModeLabel + ": " + tlsModeMutual},
 	} {
 		if f.value != "" {
 			report(diag.Problem{

@@ -78,6 +78,9 @@ type Port struct {
 	// Unstated is set if the ServiceEntry gives no protocol. The protocol is then
 	// TCP.
 	Unstated bool
+	// ServerFirst is set for a protocol in which a client waits until the server has sent
+	// something: MYSQL.
+	ServerFirst bool
 	// TargetPort is the port of instances that do not set their own.
 	TargetPort int
 }
@@ -200,5 +203,9 @@ type Instance struct {
 	Zone         string // availability zone; "" if unknown
 	Network      string // "" if unknown
 	Weight       int    // 0 if unset
-	Origin       schema.Key
+	Account      string // service account of the workload; "" if it is not stated
+	Peer         PeerModes
+	// MutualTLS is set if callers that have a certificate use mutual TLS.
+	MutualTLS bool
+	Origin    schema.Key
 }

@@ -30,8 +30,9 @@ func (s *Snapshot) Next(revision int64, changes []schema.Change) *Snapshot {
 	for kind, of := range ofKind {
 		next.objects[kind] = replaced(s.objects[kind], of)
 	}
-	if entries, workloads := ofKind["ServiceEntry"], ofKind["WorkloadEntry"]; len(entries)+len(workloads) > 0 {
-		next.Registry = s.Registry.next(next.objects, entries, workloads)
+	changed := registryChanges{ofKind["ServiceEntry"], ofKind["WorkloadEntry"], ofKind[schema.KindPeerAuthentication]}
+	if changed.any() {
+		next.Registry = s.Registry.next(next.objects, changed)
 	}
 	next.domains = next.domainsAfter(s, changes)
 	next.asked, next.turned = next.askedAfter(s, changes)

@@ -3,6 +3,7 @@ package mesh
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -32,7 +33,7 @@ func (r *registry) ports(o *schema.Object, entry *networking.ServiceEntry) []*Po
 			r.leftOutPort(o, diag.FieldDuplicate, at+".number", fmt.Sprint(p.GetNumber()), "a port before it has the number")
 		default:
 			names[p.GetName()], numbers[p.GetNumber()] = true, true
-			ports = append(ports, &Port{Name: p.GetName(), Number: int(p.GetNumber()), Protocol: protocol, Unstated: p.GetProtocol() == "", TargetPort: int(cmp.Or(p.GetTargetPort(), p.GetNumber()))})
+			ports = append(ports, &Port{Name: p.GetName(), Number: int(p.GetNumber()), Protocol: protocol, Unstated: p.GetProtocol() == "", ServerFirst: strings.EqualFold(p.GetProtocol(), "MYSQL"), TargetPort: int(cmp.Or(p.GetTargetPort(), p.GetNumber()))})
 		}
 	}
 	return ports

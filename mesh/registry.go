@@ -23,6 +23,7 @@ type registry struct {
 	claims    map[string][]*claim // by host, in order of precedence
 	workloads workloads
 	selectors selectors
+	peers     peerPolicies
 	withheld  withholding
 	problems  map[diag.Ref]diag.List // of objects that have any
 	now       *entry                 // the entry that is being built
@@ -32,11 +33,16 @@ type registry struct {
 func newRegistry(settings *Settings, objects map[string][]*schema.Object) *Registry {
 	r := &registry{
 		settings: settings, entries: map[schema.Key]*entry{}, claims: map[string][]*claim{},
-		workloads: newWorkloads(), selectors: selectors{}, problems: map[diag.Ref]diag.List{},
+		workloads: newWorkloads(), selectors: selectors{}, peers: peerPolicies{}, problems: map[diag.Ref]diag.List{},
 		withheld: newWithholding(settings.BudgetOrDefault()),
 	}
-	return r.update(&Registry{}, added(objects["ServiceEntry"]), added(objects["WorkloadEntry"]))
+	return r.update(&Registry{}, registryChanges{added(objects["ServiceEntry"]), added(objects["WorkloadEntry"]), added(objects[schema.KindPeerAuthentication])})
 }
+
+// registryChanges are the changes of the objects that the registry is made of.
+type registryChanges struct{ entries, workloads, peers []schema.Change }
+
+func (c registryChanges) any() bool { return len(c.entries)+len(c.workloads)+len(c.peers) > 0 }
 
 func added(objs []*schema.Object) []schema.Change {
 	out := make([]schema.Change, len(objs))
@@ -49,25 +55,28 @@ func added(objs []*schema.Object) []schema.Change {
 // next returns the registry after changes that lead to these objects. Unaffected
 // services stay identical. If another registry was already made from r, next builds
 // one from scratch.
-func (r *Registry) next(objects map[string][]*schema.Object, entries, workloads []schema.Change) *Registry {
+func (r *Registry) next(objects map[string][]*schema.Object, changes registryChanges) *Registry {
 	by := r.by
 	by.mu.Lock()
 	defer by.mu.Unlock()
 	if by.at != r {
 		return newRegistry(by.settings, objects)
 	}
-	return by.update(r, entries, workloads)
+	return by.update(r, changes)
 }
 
 // update omits objects that cannot be a service or an instance. Each becomes a
 // problem on its object.
-func (r *registry) update(last *Registry, entries, workloads []schema.Change) *Registry {
+func (r *registry) update(last *Registry, changes registryChanges) *Registry {
 	r.at = nil
 	t := &touched{entries: map[*entry]bool{}, hosts: map[string]bool{}, objects: map[diag.Ref]bool{}}
-	for _, c := range workloads {
+	for _, c := range changes.peers {
+		r.replacePeerPolicy(c, t)
+	}
+	for _, c := range changes.workloads {
 		r.replaceWorkload(c, t)
 	}
-	for _, c := range entries {
+	for _, c := range changes.entries {
 		r.replaceEntry(c, t)
 	}
 	r.withhold(t)
@@ -234,7 +243,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 
 			SubjectAltNames: entry.GetSubjectAltNames(),
 		}
-		svc.Instances = instances(svc, endpointPorts)
+		svc.Instances = r.instances(svc, endpointPorts)
 		c.service = svc
 	}
 	if withheld {
@@ -283,7 +292,7 @@ func manyNames(o *schema.Object, n int) diag.Problem {
 // reportIgnored reports settings of a valid entry that no proxy follows.
 func (r *registry) reportIgnored(o *schema.Object, entry *networking.ServiceEntry) {
 	for i, e := range entry.GetEndpoints() {
-		r.reportUnheeded(e, o.Key().Ref(), fmt.Sprintf("spec.endpoints[%d]", i), r.report)
+		r.reportUnheeded(e, e.GetLabels(), o.Key().Ref(), fmt.Sprintf("spec.endpoints[%d]", i), r.report)
 	}
 }
 

@@ -160,7 +160,7 @@ func TestRegistryProblems(t *testing.T) {
 		{"account of a workload",
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  workloadSelector: {labels: {app: x}}") +
 				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: 10.0.0.1, serviceAccount: reviews, labels: {app: x}}\n",
-			`WorkloadEntry default/w: spec.serviceAccount: certificates of endpoints are not checked, found "reviews"`},
+			`WorkloadEntry default/w: spec.serviceAccount: callers verify it only of endpoints with the label security.istio.io/tlsMode: istio, found "reviews"`},
 		{"empty selection",
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  location: MESH_INTERNAL\n  workloadSelector: {labels: {app: x}}"),
 			"spec.workloadSelector.labels: no WorkloadEntry in namespace default has these labels"},

@@ -139,7 +139,8 @@ func (t Traits) Key() string {
 		key = appendText(key, i.Service.KeyHost())
 		key = appendText(key, i.Port.Name)
 		key = strconv.AppendInt(key, int64(i.EndpointPort), 10)
-		key = append(appendLabels(key, i.Labels), ';')
+		key = i.Peer.appendKey(appendLabels(key, i.Labels))
+		key = append(key, ';')
 	}
 	for _, set := range t.Labels {
 		key = append(appendLabels(key, set), '+')

@@ -29,8 +29,8 @@ func (r *registry) readWorkload(o *schema.Object) *workload {
 		report(unreadable(o, err))
 		return w
 	}
-	r.reportUnheeded(entry, o.Key().Ref(), "spec", report)
 	w.spec, w.labels, w.weight = entry, workloadLabels(o, entry), int(entry.GetWeight())
+	r.reportUnheeded(entry, w.labels, o.Key().Ref(), "spec", report)
 	return w
 }
 

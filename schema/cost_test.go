@@ -65,6 +65,14 @@ func TestChecksAreNotQuadratic(t *testing.T) {
 // its own.
 type generator struct{ n int }
 
+// name returns the name of the entry j of a map.
+func (generator) name(of *jsonschema.Schema, j int) string {
+	if of.PropertyNames != nil && of.PropertyNames.Format == "port-number" {
+		return fmt.Sprint(j + 1)
+	}
+	return fmt.Sprintf("a%d.b", j)
+}
+
 func (g generator) value(s *jsonschema.Schema, i int) any {
 	if len(s.Enum) > 0 {
 		return s.Enum[0]
@@ -84,7 +92,7 @@ func (g generator) value(s *jsonschema.Schema, i int) any {
 		out := map[string]any{}
 		if rest, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
 			for j := range g.n {
-				out[fmt.Sprintf("a%d.b", j)] = g.value(rest, i+j)
+				out[g.name(s, j)] = g.value(rest, i+j)
 			}
 		}
 		excluded := map[string]bool{}

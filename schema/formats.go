@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"net/netip"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -52,6 +53,7 @@ var formats = map[string]format{
 	"server-name":      {"up to 255 bytes, none of them NUL", func(s string) bool { return len(s) <= 255 && !strings.Contains(s, "\x00") }},
 	"date-time":        {"a time such as 2006-01-02T15:04:05Z", isTime},
 	"subset-name":      {"1 to 63 letters, digits and -, beginning and ending with a letter or digit", func(s string) bool { return len(s) < 64 && portName.MatchString(s) }},
+	"port-number":      {"a port from 1 to 65535", isPortNumber},
 	"port-name":        {"1 to 62 letters, digits and -, beginning and ending with a letter or digit", isPortName},
 	"export-to":        {". (the own namespace), * (all), ~ (none) or the name of a namespace", isExportTo},
 	"label-key":        {"a label name: up to 63 letters, digits, -, _ and ., perhaps after a DNS name and a slash", noneWrong(validation.IsQualifiedName)},
@@ -242,3 +244,8 @@ func isAnnotationKey(s string) bool { return len(validation.IsQualifiedName(stri
 
 // isNamePrefix adds the five random characters that will follow.
 func isNamePrefix(s string) bool { return len(validation.IsDNS1123Subdomain(s+"xxxxx")) == 0 }
+
+func isPortNumber(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0 && s[0] != '0' && s[0] != '+'
+}

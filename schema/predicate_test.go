@@ -184,6 +184,7 @@ var samples = map[string][]string{
 	"subset-name":      {"v1", "A-b", "-a", "", strings.Repeat("a", 64)},
 	"port-name":        {"http", "a-B", "-", strings.Repeat("a", 63)},
 	"export-to":        {".", "*", "~", "ns", "a.b", ""},
+	"port-number":      {"1", "65535", "0", "65536", "01", "+1", "a", ""},
 	"label-key":        {"app", "a.b/c", "", "a/b/c", "a b"},
 	"label-value":      {"v1", "", "-", "é"},
 	"annotation-key":   {"App", "a.b/C", "", "a/b/c"},

@@ -13,12 +13,16 @@ import (
 const (
 	configGroup     = "config.istio.io"
 	networkingGroup = "networking.istio.io"
+	securityGroup   = "security.istio.io"
 	registryGroup   = "registry.istio.io" // this project's own
 )
 
 // networkingVersions are the versions beside v1 in which Istio serves these kinds.
 // Its CustomResourceDefinitions have the same fields in all of them.
 var networkingVersions = []string{"v1beta1", "v1alpha3"}
+
+// securityVersions are the same for the kinds of securityGroup.
+var securityVersions = []string{"v1beta1"}
 
 var kinds []*Kind
 

@@ -120,6 +120,13 @@ func (c *converter) alias(n *yaml.Node, depth int) any {
 	return c.value(n.Alias, depth+1)
 }
 
+// isWholeNumber reports whether a name is a number as JSON writes it, such as a port. Every
+// reader of YAML makes the same text of it.
+func isWholeNumber(key *yaml.Node) bool {
+	n, err := strconv.ParseUint(key.Value, 10, 64)
+	return err == nil && key.ShortTag() == "!!int" && strconv.FormatUint(n, 10) == key.Value
+}
+
 func (c *converter) mapping(n *yaml.Node, depth int) any {
 	out := make(map[string]any, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -128,7 +135,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) any {
 		case key.ShortTag() == "!!merge":
 			c.problem(key, diag.Malformed, "merge keys (<<) are not supported; write the fields out")
 			continue
-		case key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str":
+		case key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" && !isWholeNumber(key):
 			c.problem(key, diag.Malformed, "the name of a field must be a text; put it in quotes")
 			continue
 		}

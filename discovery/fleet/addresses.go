@@ -49,5 +49,5 @@ func differingAddresses(a, b []*mesh.Instance, found map[string]bool) {
 // mesh.Traits depends on.
 func sameInstance(a, b *mesh.Instance) bool {
 	return a == b || a.Address == b.Address && a.EndpointPort == b.EndpointPort && a.Port.Name == b.Port.Name &&
-		a.Zone == b.Zone && a.Labels.Equal(b.Labels)
+		a.Zone == b.Zone && a.Labels.Equal(b.Labels) && a.Peer.Equal(b.Peer)
 }

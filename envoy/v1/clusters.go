@@ -97,7 +97,15 @@ func OneCluster(c *ir.Cluster) (Cluster, diag.List) {
 	if why := unverifiable(c.TLS); why != "" {
 		return cluster(c.Closed()), diag.Warn(diag.NotHonoured, c.Origins, "cluster %s has no endpoints in Envoy v1: %s", c.Name, why)
 	}
-	return cluster(c), slices.Concat(unboundedEjection(c), hostsAlike(c), balancedOtherwise(c), preferredOtherwise(c), askedOtherwise(c), withoutWord(c), namedOtherwise(c))
+	return cluster(c), slices.Concat(inPlainText(c), unboundedEjection(c), hostsAlike(c), balancedOtherwise(c), preferredOtherwise(c), askedOtherwise(c), withoutWord(c), namedOtherwise(c))
+}
+
+// inPlainText reports endpoints that take mutual TLS. v1 has one way to all endpoints.
+func inPlainText(c *ir.Cluster) diag.List {
+	if c.MutualTLS == nil {
+		return nil
+	}
+	return diag.Warn(diag.NotHonoured, c.Origins, "connections of cluster %s are in plain text in Envoy v1, which endpoints with mode STRICT refuse: a DestinationRule with ISTIO_MUTUAL has all of them use TLS", c.Name)
 }
 
 func hostURL(h ir.Endpoint) string {

@@ -40,7 +40,7 @@ func Listeners(cfg *ir.Config, proxyIP string) (ListenersResponse, diag.List) {
 	listeners := cfg.ListenersAt(proxyIP)
 	out := make([]Listener, 0, len(listeners))
 	for _, l := range listeners {
-		l = b.withoutBeside(l)
+		l = b.withoutBeside(plainOnly(l))
 		if why := lackingListener(l); why != "" {
 			b.warn(l.Origins, "Envoy v1 gets no listener for port %d: %s", l.Port, why)
 			continue
@@ -48,9 +48,24 @@ func Listeners(cfg *ir.Config, proxyIP string) (ListenersResponse, diag.List) {
 		if l.TLS != nil && l.TLS.Client != nil && l.TLS.Client.Unverified {
 			b.warn(l.Origins, "Envoy v1 verifies the certificates of all clients at port %d", l.Port)
 		}
+		if l.TLS != nil && l.TLS.Client != nil && l.TLS.Client.URIPrefix != "" {
+			b.warn(l.Origins, "Envoy v1 takes certificates with any name of the authorities at port %d", l.Port)
+		}
 		out = append(out, b.listener(l))
 	}
 	return ListenersResponse{Listeners: out}, b.problems
+}
+
+// plainOnly returns a listener that takes mutual TLS or plain text as one of plain text: v1 has
+// one of them at a port.
+func plainOnly(l *ir.Listener) *ir.Listener {
+	last := len(l.Chains) - 1
+	if last < 0 || l.Chains[0].Transport == ir.AnyTransport {
+		return l
+	}
+	plain := *l
+	plain.Chains, plain.HTTP, plain.TCP = nil, l.Chains[last].HTTP, l.Chains[last].TCP
+	return &plain
 }
 
 // withoutBeside returns the listener with HTTP only. In v1 a port has either HTTP or TCP,

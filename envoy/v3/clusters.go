@@ -42,6 +42,7 @@ func Cluster(c *ir.Cluster, from Source) (*clusterv3.Cluster, diag.List) {
 		Name:                          envoy.ClusterName(c.Name),
 		ConnectTimeout:                durationpb.New(cmp.Or(c.ConnectTimeout, connectTimeout)),
 		TransportSocket:               clientTLS(c.TLS, from),
+		TransportSocketMatches:        mutualTLS(c.MutualTLS, from),
 		CircuitBreakers:               circuitBreakers(c.CircuitBreaker),
 		OutlierDetection:              outlierDetection(c.OutlierDetection),
 		TypedExtensionProtocolOptions: protocolOptions(c),

@@ -63,8 +63,12 @@ func (l locality) message() *corev3.Locality {
 }
 
 func lbEndpoint(e ir.Endpoint) *endpointv3.LbEndpoint {
-	return &endpointv3.LbEndpoint{
+	out := &endpointv3.LbEndpoint{
 		HostIdentifier:      &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address(e.Host, e.Port)}},
 		LoadBalancingWeight: positive(e.Weight),
 	}
+	if e.MutualTLS {
+		out.Metadata = mutualEndpoint
+	}
+	return out
 }

@@ -21,6 +21,7 @@ type taker struct {
 	names        []string       // in small letters; none: any
 	destinations []netip.Prefix // everywhere: any
 	port         int            // 0: any
+	begins       beginning
 	filters      []*listenerv3.Filter
 	tls          *ir.ServerTLS
 	what         string // where the connections go, for people
@@ -28,17 +29,26 @@ type taker struct {
 	taken        []matched
 }
 
+// beginning is what connections begin with. Connections of different beginnings never compete:
+// Envoy selects the most precise one of those that fit.
+type beginning struct {
+	transport ir.Transport
+	alpn      string // joined by commas
+}
+
 // matched are the connections of a filter chain: all pairs of its names and destinations.
 type matched struct {
 	names        []string
 	port         int
 	destinations []netip.Prefix
+	begins       beginning
 }
 
-// reach is a destination at a port; 0 is any port.
+// reach is a destination at a port, for connections of a beginning; 0 is any port.
 type reach struct {
-	to   netip.Prefix
-	port int
+	to     netip.Prefix
+	port   int
+	begins beginning
 }
 
 // everywhere is the destination of a taker without destinations.
@@ -85,18 +95,19 @@ func (b *chainBuilder) gather() {
 		chains = []*ir.FilterChain{{HTTP: l.HTTP, TCP: l.TCP, TLS: l.TLS, Origins: l.Origins}}
 	}
 	for _, c := range chains {
+		begins := beginning{c.Transport, strings.Join(c.ALPN, ",")}
 		switch {
 		case c.HTTP != nil:
 			manager, problems := connectionManager(c.HTTP, c.TLS != nil, b.from)
 			b.problems = append(b.problems, problems...)
 			b.takers = append(b.takers, &taker{
-				names: lowered(c.ServerNames), destinations: []netip.Prefix{everywhere}, tls: c.TLS, origins: c.Origins,
+				names: lowered(c.ServerNames), destinations: []netip.Prefix{everywhere}, begins: begins, tls: c.TLS, origins: c.Origins,
 				filters: []*listenerv3.Filter{networkFilter(httpConnectionManager, manager)}, what: "route table " + c.HTTP.Table,
 			})
 		case c.TCP != nil:
 			for _, r := range c.TCP.Routes {
 				b.takers = append(b.takers, &taker{
-					names: lowered(slices.Concat(c.ServerNames, r.ServerNames)), destinations: b.destinations(r), port: r.Port, tls: c.TLS, origins: r.Origins,
+					names: lowered(slices.Concat(c.ServerNames, r.ServerNames)), destinations: b.destinations(r), port: r.Port, begins: begins, tls: c.TLS, origins: r.Origins,
 					filters: tcpFilters(c.TCP, r), what: goal(r.Clusters),
 				})
 			}
@@ -136,7 +147,7 @@ func (b *chainBuilder) share() {
 	var all []reach
 	for i, t := range b.takers {
 		for _, to := range t.destinations {
-			p := reach{to, t.port}
+			p := reach{to, t.port, t.begins}
 			if by[p] == nil {
 				all = append(all, p)
 			}
@@ -184,9 +195,9 @@ func (b *chainBuilder) shareAt(p reach, by map[reach][]int) {
 func takersAt(p reach, by map[reach][]int) []int {
 	var out []int
 	for _, port := range slices.Compact([]int{p.port, 0}) {
-		out = append(out, by[reach{everywhere, port}]...)
+		out = append(out, by[reach{everywhere, port, p.begins}]...)
 		for bits := 0; p.to != everywhere && bits <= p.to.Bits(); bits++ {
-			out = append(out, by[reach{netip.PrefixFrom(p.to.Addr(), bits).Masked(), port}]...)
+			out = append(out, by[reach{netip.PrefixFrom(p.to.Addr(), bits).Masked(), port, p.begins}]...)
 		}
 	}
 	slices.Sort(out)
@@ -201,7 +212,7 @@ func (t *taker) add(names []string, p reach) {
 			return
 		}
 	}
-	t.taken = append(t.taken, matched{names, p.port, []netip.Prefix{p.to}})
+	t.taken = append(t.taken, matched{names, p.port, []netip.Prefix{p.to}, t.begins})
 }
 
 // owners has the takers of the names for one destination; "" is every name.
@@ -286,11 +297,17 @@ func chainMatcher(m matched) *listenerv3.FilterChainMatch {
 			PrefixLen:     wrapperspb.UInt32(uint32(p.Bits())),
 		})
 	}
-	if m.port == 0 && len(out.ServerNames) == 0 && len(out.PrefixRanges) == 0 {
+	out.TransportProtocol = transportProtocols[m.begins.transport]
+	if m.begins.alpn != "" {
+		out.ApplicationProtocols = strings.Split(m.begins.alpn, ",")
+	}
+	if m.port == 0 && len(out.ServerNames) == 0 && len(out.PrefixRanges) == 0 && out.TransportProtocol == "" {
 		return nil
 	}
 	return out
 }
+
+var transportProtocols = map[ir.Transport]string{ir.OverTLS: "tls", ir.PlainText: "raw_buffer"}
 
 // withFinalDots returns the names, each also with a final dot. Envoy compares server names
 // as clients send them, and example.com. is the same host as example.com.
@@ -302,13 +319,14 @@ func withFinalDots(names []string) []string {
 	return out
 }
 
-// inspect makes Envoy read the server name of clients, if it matters. A client that sends
-// nothing counts as one without a name, if connections without a name lead somewhere: in
-// its protocol the server may speak first.
+// inspectNames makes Envoy read whether clients begin TLS and which server name they ask for,
+// if it matters. A client that sends nothing counts as one without TLS, if connections
+// without TLS lead somewhere: in its protocol the server may speak first.
 func inspectNames(out *listenerv3.Listener) {
 	named, unnamed := false, false
 	for _, c := range out.GetFilterChains() {
-		has := len(c.GetFilterChainMatch().GetServerNames()) > 0
+		match := c.GetFilterChainMatch()
+		has := len(match.GetServerNames()) > 0 || match.GetTransportProtocol() == transportProtocols[ir.OverTLS]
 		named, unnamed = named || has, unnamed || !has
 	}
 	if named {

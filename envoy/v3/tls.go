@@ -3,6 +3,7 @@ package v3
 import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -56,6 +57,7 @@ func clientVerification(c *ir.ClientCertificate) *tlsv3.CertificateValidationCon
 		MatchTypedSubjectAltNames: anyOfNames(c.SubjectAltNames, tlsv3.SubjectAltNameMatcher_DNS, tlsv3.SubjectAltNameMatcher_URI,
 			tlsv3.SubjectAltNameMatcher_EMAIL, tlsv3.SubjectAltNameMatcher_IP_ADDRESS),
 	}
+	out.MatchTypedSubjectAltNames = append(out.MatchTypedSubjectAltNames, uriWith(c.URIPrefix)...)
 	if c.CRLFile != "" {
 		out.Crl = file(c.CRLFile)
 	}
@@ -75,6 +77,17 @@ func anyOfNames(names []string, types ...tlsv3.SubjectAltNameMatcher_SanType) []
 	return out
 }
 
+// uriWith matches URIs with a prefix; "" for none.
+func uriWith(prefix string) []*tlsv3.SubjectAltNameMatcher {
+	if prefix == "" {
+		return nil
+	}
+	return []*tlsv3.SubjectAltNameMatcher{{
+		SanType: tlsv3.SubjectAltNameMatcher_URI,
+		Matcher: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: prefix}},
+	}}
+}
+
 func clientTLS(t *ir.ClientTLS, from Source) *corev3.TransportSocket {
 	if t == nil {
 		return nil
@@ -90,6 +103,7 @@ func clientCommon(t *ir.ClientTLS, from Source) *tlsv3.CommonTlsContext {
 	out := &tlsv3.CommonTlsContext{
 		TlsCertificates:                certificates(t.CertificateFile, t.KeyFile),
 		TlsCertificateSdsSecretConfigs: secrets(t.SecretName, from),
+		AlpnProtocols:                  t.ALPN,
 	}
 	if t.Verifies() {
 		verifyBy(out, verification(t), t.CASecretName, from)
@@ -141,6 +155,7 @@ func verification(t *ir.ClientTLS) *tlsv3.CertificateValidationContext {
 		// v1 did not distinguish the two types of names.
 		MatchTypedSubjectAltNames: anyOfNames(t.SubjectAltNames, tlsv3.SubjectAltNameMatcher_DNS, tlsv3.SubjectAltNameMatcher_URI),
 	}
+	out.MatchTypedSubjectAltNames = append(out.MatchTypedSubjectAltNames, uriWith(t.URIPrefix)...)
 	if t.CRLFile != "" {
 		out.Crl = file(t.CRLFile)
 	}

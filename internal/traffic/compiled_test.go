@@ -111,7 +111,7 @@ func withEndpoints(snapshot *mesh.Snapshot, cfg *ir.Config) *ir.Config {
 		if c.Type == ir.Registry {
 			c.Type = ir.StaticHosts
 			for _, i := range snapshot.Endpoints(mesh.ParseServiceKey(c.EndpointKey)) {
-				c.Hosts = append(c.Hosts, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight, Labels: i.Labels})
+				c.Hosts = append(c.Hosts, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight, Labels: i.Labels, MutualTLS: i.MutualTLS})
 			}
 			c.Hosts = c.Order.Arranged(c.Hosts)
 		}
