@@ -138,8 +138,8 @@ type Service struct {
 	SubjectAltNames []string
 	// HealthCheck is the active health check of the instances, or nil.
 	HealthCheck *schema.HealthCheck
-	// Withheld is set if the object that declares it exceeds the budget. It has no
-	// instances, and its clusters are closed.
+	// Withheld is set if the object that declares it exceeds the budget, or has a resolution
+	// that no proxy follows. It has no instances, and its clusters are closed.
 	Withheld bool
 	// Undeclared is set if no service has the host at the port. The service is not
 	// in the registry; it represents the host for rules.

@@ -30,7 +30,7 @@ spec:
 		{"protocol", `{"hosts":["x"],"resolution":"DNS","ports":[{"number":80,"name":"p","protocol":"SMTP"}]}`,
 			`spec.ports[0].protocol: the port is left out: use HTTP, HTTP2, GRPC, HTTPS, TCP, TLS, Mongo, Redis or UDP, found "SMTP"`},
 		{"resolution", `{"hosts":["*.x"],"ports":[{"number":80,"name":"p","protocol":"HTTP"}],"resolution":"DYNAMIC_DNS"}`,
-			`spec.resolution: the hosts are left out of the registry: use NONE, STATIC, DNS or DNS_ROUND_ROBIN, found "DYNAMIC_DNS"`},
+			`spec.resolution: requests for the hosts fail, as no proxy finds their endpoints so: use NONE, STATIC, DNS or DNS_ROUND_ROBIN, found "DYNAMIC_DNS"`},
 		{"name under STATIC", `{"hosts":["x"],"resolution":"STATIC","ports":[{"number":80,"name":"p"}],"endpoints":[{"address":"a.example"}]}`,
 			`spec.endpoints[0].address: the endpoint is left out: resolution STATIC takes IP addresses and sockets only, found "a.example"`},
 		{"socket", `{"hosts":["x"],"resolution":"STATIC","ports":[{"number":80,"name":"p"}],"endpoints":[{"address":"unix://a"}]}`,
@@ -65,6 +65,19 @@ spec:
 				t.Errorf("the good service is %+v", svc)
 			}
 		})
+	}
+}
+
+// TestServiceThatCannotBeServed checks that a service whose resolution no proxy follows keeps
+// its hosts and ports, so that they are not unknown to proxies, and has no instances.
+func TestServiceThatCannotBeServed(t *testing.T) {
+	for _, resolution := range []string{`"DYNAMIC_DNS"`, "77"} {
+		s := mesh.NewSnapshot(1, mesh.DefaultSettings(), []*schema.Object{unchecked(t, "ServiceEntry",
+			`{"hosts":["*.x"],"ports":[{"number":80,"name":"p","protocol":"HTTP"}],"endpoints":[{"address":"10.0.0.1"}],"resolution":`+resolution+`}`)})
+		svc := s.Service("*.x")
+		if svc == nil || !svc.Withheld || len(svc.Instances) != 0 || len(svc.Ports) != 1 {
+			t.Errorf("resolution %s: the service is %+v", resolution, svc)
+		}
 	}
 }
 

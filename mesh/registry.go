@@ -159,10 +159,6 @@ func (r *registry) enter(e *entry, t *touched) {
 		e.report(unreadable(e.Object, err))
 		return
 	}
-	if res := readable.GetResolution(); !known(res) {
-		e.report(unknownResolution(e.Object, res))
-		return
-	}
 	e.spec = readable
 	r.claim(e)
 	r.selectors.add(e)
@@ -205,10 +201,16 @@ func NamespaceOf(name, domain string) string {
 // the same ports and endpoints.
 func (r *registry) add(e *entry, hosts map[string]bool) {
 	o, entry := e.Object, e.spec
-	resolution := resolutions[entry.GetResolution()]
+	resolution, served := resolutions[entry.GetResolution()]
 	ports, check := r.ports(o, entry), healthCheck(o, r.report)
 	withheld, closed := r.withheld.has(e), r.withheld.isClosed(e)
-	endpoints := r.endpoints(e, resolution)
+	var endpoints []endpoint
+	if served {
+		endpoints = r.endpoints(e, resolution)
+	} else {
+		resolution = Static // without endpoints
+		r.report(unknownResolution(o, entry.GetResolution()))
+	}
 	if n := len(endpoints); n > 1 && entry.GetResolution() == networking.ServiceEntry_DNS_ROUND_ROBIN {
 		r.report(manyNames(o, n))
 	}
@@ -238,7 +240,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 			Sockets:     slices.ContainsFunc(endpointPorts, endpointPort.isSocket),
 			Networks:    slices.ContainsFunc(endpoints, r.behindGateway),
 			HealthCheck: check,
-			Withheld:    withheld,
+			Withheld:    withheld || !served,
 			Origin:      o.Key(),
 
 			SubjectAltNames: entry.GetSubjectAltNames(),
@@ -260,13 +262,11 @@ var resolutions = map[networking.ServiceEntry_Resolution]Resolution{
 	networking.ServiceEntry_NONE:            Passthrough,
 }
 
-func known(r networking.ServiceEntry_Resolution) bool { return resolutions[r] != "" }
-
 func unknownResolution(o *schema.Object, r networking.ServiceEntry_Resolution) diag.Problem {
 	return diag.Problem{
 		Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.PartLeftOut, Object: o.Key().Ref(), Field: "spec.resolution",
 		Value:   fmt.Sprintf("%q", r),
-		Message: "the hosts are left out of the registry: use NONE, STATIC, DNS or DNS_ROUND_ROBIN",
+		Message: "requests for the hosts fail, as no proxy finds their endpoints so: use NONE, STATIC, DNS or DNS_ROUND_ROBIN",
 	}
 }
 

@@ -145,7 +145,7 @@ func (p *problems) resolution(s *networking.ServiceEntry) {
 // dynamicDNS checks a service whose proxies look up the host that each request
 // names. It needs no lists, and cannot serve a protocol that names no host.
 func (p *problems) dynamicDNS(s *networking.ServiceEntry) {
-	p.warnOf(diag.PartLeftOut, "spec.resolution", "DYNAMIC_DNS: the service is left out, as no proxy looks up the host of each request")
+	p.warnOf(diag.PartLeftOut, "spec.resolution", "DYNAMIC_DNS: requests for the hosts fail, as no proxy looks up the host of each request")
 	const why = "cannot be given with resolution DYNAMIC_DNS, which looks up the host of each request"
 	if len(s.Endpoints) > 0 {
 		p.forbidden("spec.endpoints", why)
