@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"log/slog"
 	"net/http"
 	"os"
@@ -26,12 +28,12 @@ func TestNothingIsDecidedBeforeRolesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	var known atomic.Bool
-	w := startBehind(t, anyAnswer, func(o *server.Options) {
+	w := servertest.StartBehind(t, anyAnswer, func(o *server.Options) {
 		o.Authn, o.Roles, o.AccessKnown = authn.New(authn.Options{Tokens: []authn.TokenVerifier{tokens}}), &authz.Roles{}, known.Load
 	})
 	ask := func(path, token string) (int, string) {
 		t.Helper()
-		req, err := http.NewRequest(http.MethodGet, w.url+path, nil)
+		req, err := http.NewRequest(http.MethodGet, w.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +49,7 @@ func TestNothingIsDecidedBeforeRolesAreRead(t *testing.T) {
 	}
 	for range 50 {
 		for _, token := range []string{"", "wrong", "token-of-the-user-vic"} {
-			if code, retry := ask(rulesPath, token); code != http.StatusServiceUnavailable || retry == "" {
+			if code, retry := ask(servertest.RulesPath, token); code != http.StatusServiceUnavailable || retry == "" {
 				t.Fatalf("with token %q: %d, Retry-After %q", token, code, retry)
 			}
 		}
@@ -57,7 +59,7 @@ func TestNothingIsDecidedBeforeRolesAreRead(t *testing.T) {
 	}
 	known.Store(true)
 	for token, want := range map[string]int{"": http.StatusUnauthorized, "wrong": http.StatusUnauthorized, "token-of-the-user-vic": http.StatusForbidden} {
-		if code, _ := ask(rulesPath, token); code != want {
+		if code, _ := ask(servertest.RulesPath, token); code != want {
 			t.Errorf("with token %q: %d, want %d", token, code, want)
 		}
 	}

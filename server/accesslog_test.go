@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"bytes"
 	"log/slog"
 	"net/http"
@@ -14,25 +16,25 @@ import (
 // reads.
 func TestAccessLog(t *testing.T) {
 	var log bytes.Buffer
-	w := start(t, func(o *server.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	w := servertest.Start(t, func(o *server.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	for _, c := range []struct {
 		method, path string
 		code         int
 		logged       bool
 	}{
-		{"POST", rulesPath, http.StatusCreated, true},
-		{"GET", rulesPath + "/a", http.StatusOK, false},
-		{"GET", rulesPath, http.StatusOK, false},
-		{"GET", rulesPath + "/b", http.StatusNotFound, true},
-		{"DELETE", rulesPath + "/a", http.StatusOK, true},
+		{"POST", servertest.RulesPath, http.StatusCreated, true},
+		{"GET", servertest.RulesPath + "/a", http.StatusOK, false},
+		{"GET", servertest.RulesPath, http.StatusOK, false},
+		{"GET", servertest.RulesPath + "/b", http.StatusNotFound, true},
+		{"DELETE", servertest.RulesPath + "/a", http.StatusOK, true},
 		{"GET", "/healthz", http.StatusOK, false},
 	} {
 		log.Reset()
 		body := ""
 		if c.method == "POST" {
-			body = rule("a", 100)
+			body = servertest.Rule("a", 100)
 		}
-		id := w.want(c.code, c.method, c.path, body, asYAML).Header.Get("X-Request-Id")
+		id := w.Want(c.code, c.method, c.path, body, servertest.AsYAML).Header.Get("X-Request-Id")
 		if id == "" || strings.Contains(log.String(), id) != c.logged {
 			t.Errorf("%s %s with id %q: logged %q", c.method, c.path, id, log.String())
 		}

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -17,7 +19,7 @@ import (
 )
 
 // auditedWorld is a server with roles and an audit log in a file.
-func auditedWorld(t *testing.T, file string, strict bool, more ...func(*server.Options)) (w *world, events func() []audit.Event) {
+func auditedWorld(t *testing.T, file string, strict bool, more ...func(*server.Options)) (w *servertest.World, events func() []audit.Event) {
 	t.Helper()
 	log, events := auditLog(t, audit.Options{File: file, Strict: strict})
 	return governed(t, append(more, func(o *server.Options) { o.Audit = log })...), events
@@ -64,14 +66,14 @@ func auditLog(t *testing.T, opts audit.Options) (log *audit.Log, events func() [
 func TestAuditSaysWhoDidWhat(t *testing.T) {
 	w, events := auditedWorld(t, filepath.Join(t.TempDir(), "audit.log"), false)
 	begin := "X-Request-Id: "
-	w.want(201, "POST", rulesIn("shop"), ruleOf("shop", "a"), ed, asJSON, begin+"create")
-	w.want(200, "PATCH", rulesIn("shop")+"/a", `{"spec":{"precedence":3}}`, ed, "Content-Type: application/merge-patch+json", begin+"patch")
-	w.want(403, "GET", rulesIn("bank"), "", ed, begin+"refused")
-	w.want(401, "GET", rulesIn("bank"), "", "Authorization: Bearer wrong-token-of-nobody", begin+"nobody")
-	w.want(200, "GET", rulesIn("shop"), "", ed, begin+"read")
-	w.want(201, "POST", transactions, transaction(`{"verb":"create","object":`+ruleOf("shop", "b")+`}`, `{"verb":"create","object":`+ruleOf("shop", "c")+`}`), ed, asJSON, begin+"both")
-	w.want(200, "DELETE", rulesIn("shop")+"/b", "", root, "Impersonate-User: ed", begin+"as-ed", "User-Agent: agent \"x\"")
-	w.want(201, "POST", rulesIn("shop")+"?dryRun=All", ruleOf("shop", "d"), ed, asJSON, begin+"tried")
+	w.Want(201, "POST", rulesIn("shop"), ruleOf("shop", "a"), ed, servertest.AsJSON, begin+"create")
+	w.Want(200, "PATCH", rulesIn("shop")+"/a", `{"spec":{"precedence":3}}`, ed, "Content-Type: application/merge-patch+json", begin+"patch")
+	w.Want(403, "GET", rulesIn("bank"), "", ed, begin+"refused")
+	w.Want(401, "GET", rulesIn("bank"), "", "Authorization: Bearer wrong-token-of-nobody", begin+"nobody")
+	w.Want(200, "GET", rulesIn("shop"), "", ed, begin+"read")
+	w.Want(201, "POST", servertest.Transactions, servertest.Transaction(`{"verb":"create","object":`+ruleOf("shop", "b")+`}`, `{"verb":"create","object":`+ruleOf("shop", "c")+`}`), ed, servertest.AsJSON, begin+"both")
+	w.Want(200, "DELETE", rulesIn("shop")+"/b", "", root, "Impersonate-User: ed", begin+"as-ed", "User-Agent: agent \"x\"")
+	w.Want(201, "POST", rulesIn("shop")+"?dryRun=All", ruleOf("shop", "d"), ed, servertest.AsJSON, begin+"tried")
 	byID := map[string]audit.Event{}
 	for _, e := range events() {
 		byID[e.ID] = e
@@ -93,7 +95,7 @@ func TestAuditSaysWhoDidWhat(t *testing.T) {
 	if n := byID["nobody"]; n.Code != 401 || n.User != "" {
 		t.Errorf("nobody: %+v", n)
 	}
-	if b := byID["both"]; len(b.Changes) != 2 || b.Path != transactions {
+	if b := byID["both"]; len(b.Changes) != 2 || b.Path != servertest.Transactions {
 		t.Errorf("transaction: %+v", b)
 	}
 	if a := byID["as-ed"]; a.User != "ed" || a.Impersonator != "root" || a.UserAgent != `agent "x"` {
@@ -109,7 +111,7 @@ func TestAuditSaysWhoDidWhat(t *testing.T) {
 func TestFullAuditDiskRefusesWrites(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.log")
 	w, events := auditedWorld(t, file, true)
-	w.want(201, "POST", rulesIn("shop"), ruleOf("shop", "a"), ed, asJSON)
+	w.Want(201, "POST", rulesIn("shop"), ruleOf("shop", "a"), ed, servertest.AsJSON)
 	all := events()
 	if n := len(all); n < 2 || all[n-2].Stage != audit.StageReceived || all[n-1].Stage != audit.StageComplete || all[n-1].ID != all[n-2].ID {
 		t.Errorf("%+v", all)
@@ -125,13 +127,13 @@ func TestFullAuditDiskRefusesWrites(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- full.Run(ctx) }()
 	t.Cleanup(func() { stop(); <-ended })
-	w = start(t, func(o *server.Options) { o.Audit = full })
-	a := w.do("POST", rulesIn("default"), ruleOf("default", "a"), asJSON)
-	if a.StatusCode != http.StatusInsufficientStorage || !strings.Contains(a.text, "nothing was changed: the audit log cannot be written") {
-		t.Errorf("%d %s", a.StatusCode, a.text)
+	w = servertest.Start(t, func(o *server.Options) { o.Audit = full })
+	a := w.Do("POST", rulesIn("default"), ruleOf("default", "a"), servertest.AsJSON)
+	if a.StatusCode != http.StatusInsufficientStorage || !strings.Contains(a.Text, "nothing was changed: the audit log cannot be written") {
+		t.Errorf("%d %s", a.StatusCode, a.Text)
 	}
-	w.want(404, "GET", rulesIn("default")+"/a", "")
-	w.want(200, "GET", rulesIn("default"), "")
+	w.Want(404, "GET", rulesIn("default")+"/a", "")
+	w.Want(200, "GET", rulesIn("default"), "")
 }
 
 // TestNothingSecretIsWrittenDown plants a private key and tokens, and looks for them in the
@@ -153,15 +155,15 @@ func TestNothingSecretIsWrittenDown(t *testing.T) {
 	secrets := "/apis/registry.istio.io/v1/namespaces/shop/secrets"
 	var answers strings.Builder
 	send := func(method, path, body string, headers ...string) {
-		answers.WriteString(w.do(method, path, body, headers...).text)
+		answers.WriteString(w.Do(method, path, body, headers...).Text)
 	}
 	merge := "Content-Type: application/merge-patch+json"
-	send("POST", secrets, string(secret), ed, asJSON)
-	send("POST", secrets, string(secret), ed, asJSON)
-	send("PUT", secrets+"/tls", strings.Replace(string(secret), "PRIVATE KEY", "BROKEN KEY", 2), ed, asJSON)
+	send("POST", secrets, string(secret), ed, servertest.AsJSON)
+	send("POST", secrets, string(secret), ed, servertest.AsJSON)
+	send("PUT", secrets+"/tls", strings.Replace(string(secret), "PRIVATE KEY", "BROKEN KEY", 2), ed, servertest.AsJSON)
 	send("PATCH", secrets+"/tls", `{"spec":{"privateKey":7}}`, ed, merge)
-	send("POST", transactions, transaction(`{"verb":"create","object":`+string(secret)+`}`), ed, asJSON)
-	send("POST", "/apis/registry.istio.io/v1/namespaces/bank/secrets", strings.Replace(string(secret), `"shop"`, `"bank"`, 1), ed, asJSON)
+	send("POST", servertest.Transactions, servertest.Transaction(`{"verb":"create","object":`+string(secret)+`}`), ed, servertest.AsJSON)
+	send("POST", "/apis/registry.istio.io/v1/namespaces/bank/secrets", strings.Replace(string(secret), `"shop"`, `"bank"`, 1), ed, servertest.AsJSON)
 	send("GET", secrets+"/tls/history", "", ed)
 	send("GET", "/debug/problems", "", ed)
 	send("GET", "/metrics", "", root)

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"fmt"
 	"net/http"
 	"os"
@@ -17,7 +19,7 @@ import (
 func TestAuditHasTheCodeOfTheAnswer(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		log, events := auditLog(t, audit.Options{File: filepath.Join(t.TempDir(), "audit.log"), Strict: strict})
-		w, addr, _ := serve(t, func(o *server.Options) {
+		w, addr, _ := servertest.Serve(t, func(o *server.Options) {
 			o.Audit = log
 			o.Store = broken{Interface: o.Store}
 		})
@@ -33,20 +35,20 @@ func TestAuditHasTheCodeOfTheAnswer(t *testing.T) {
 			headers            []string
 			verb               string // "" for no event
 		}{
-			"panic":               {500, "POST", rulesPath, rule("a", 100), []string{asYAML}, "create"},
-			"missing":             {404, "DELETE", rulesPath + "/a", "", nil, "delete"},
-			"name of another":     {403, "POST", rulesPath, rule("a", 100), []string{asYAML, "Host: evil.example:" + port}, "create"},
-			"read as another":     {403, "GET", rulesPath, "", []string{"Host: evil.example:" + port}, "list"},
-			"site of another":     {403, "POST", rulesPath, rule("a", 100), []string{asYAML, "Origin: http://evil.example"}, "create"},
-			"deletion for a page": {403, "DELETE", rulesPath + "/a", "", []string{"Sec-Fetch-Site: cross-site"}, "delete"},
+			"panic":               {500, "POST", servertest.RulesPath, servertest.Rule("a", 100), []string{servertest.AsYAML}, "create"},
+			"missing":             {404, "DELETE", servertest.RulesPath + "/a", "", nil, "delete"},
+			"name of another":     {403, "POST", servertest.RulesPath, servertest.Rule("a", 100), []string{servertest.AsYAML, "Host: evil.example:" + port}, "create"},
+			"read as another":     {403, "GET", servertest.RulesPath, "", []string{"Host: evil.example:" + port}, "list"},
+			"site of another":     {403, "POST", servertest.RulesPath, servertest.Rule("a", 100), []string{servertest.AsYAML, "Origin: http://evil.example"}, "create"},
+			"deletion for a page": {403, "DELETE", servertest.RulesPath + "/a", "", []string{"Sec-Fetch-Site: cross-site"}, "delete"},
 			"no path":             {404, "POST", "/nothing", "", nil, ""},
-			"no method":           {405, "POST", rulesPath + "/a", "", nil, ""},
-			"a read":              {200, "GET", rulesPath, "", nil, ""},
+			"no method":           {405, "POST", servertest.RulesPath + "/a", "", nil, ""},
+			"a read":              {200, "GET", servertest.RulesPath, "", nil, ""},
 			"health":              {403, "GET", "/healthz", "", []string{"Host: evil.example:" + port}, ""},
 			"a poll":              {403, "POST", "/cache_stats_delete", "", []string{"Origin: http://evil.example"}, ""},
 		} {
 			id = strings.ReplaceAll(id, " ", "-")
-			w.want(c.code, c.method, c.path, c.body, append(c.headers, "X-Request-Id: "+id)...)
+			w.Want(c.code, c.method, c.path, c.body, append(c.headers, "X-Request-Id: "+id)...)
 			if c.verb != "" {
 				want[id] = sent{c.code, c.verb}
 			}
@@ -70,11 +72,11 @@ func TestWatchBeginsWhenItIsWrittenDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{rulesPath + "?watch=true", "/apis/registry.istio.io/v1/watch?kinds=RouteRule"} {
+	for _, path := range []string{servertest.RulesPath + "?watch=true", "/apis/registry.istio.io/v1/watch?kinds=RouteRule"} {
 		file := filepath.Join(t.TempDir(), "audit.log")
 		log, _ := auditLog(t, audit.Options{File: file, Strict: true, Policy: policy})
-		w := start(t, func(o *server.Options) { o.Audit = log })
-		resp, err := http.Get(w.url + path)
+		w := servertest.Start(t, func(o *server.Options) { o.Audit = log })
+		resp, err := http.Get(w.URL + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +89,7 @@ func TestWatchBeginsWhenItIsWrittenDown(t *testing.T) {
 			t.Skip("there is no /dev/full here")
 		}
 		full, _ := auditLog(t, audit.Options{File: "/dev/full", Strict: true, Policy: policy})
-		w = start(t, func(o *server.Options) { o.Audit = full })
-		w.want(http.StatusInsufficientStorage, "GET", path, "")
+		w = servertest.Start(t, func(o *server.Options) { o.Audit = full })
+		w.Want(http.StatusInsufficientStorage, "GET", path, "")
 	}
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,9 +14,9 @@ import (
 )
 
 // revisions returns the revisions of all objects.
-func (w *world) revisions() map[string]string {
+func revisions(w *servertest.World) map[string]string {
 	w.Helper()
-	list, err := w.store.List(w.Context(), store.Scope{}, store.ListOptions{})
+	list, err := w.Store.List(w.Context(), store.Scope{}, store.ListOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -29,8 +31,8 @@ func (w *world) revisions() map[string]string {
 // revision is another one than before, with both revisions.
 func TestAuditHasAllChanges(t *testing.T) {
 	log, events := auditLog(t, audit.Options{File: filepath.Join(t.TempDir(), "audit.log")})
-	w := start(t, func(o *server.Options) { o.Audit = log })
-	a, merge := rulesPath+"/a", "Content-Type: application/merge-patch+json"
+	w := servertest.Start(t, func(o *server.Options) { o.Audit = log })
+	a, merge := servertest.RulesPath+"/a", "Content-Type: application/merge-patch+json"
 	want, gone := map[string][]string{}, "gone"
 	for i, c := range []struct {
 		code               int
@@ -38,25 +40,25 @@ func TestAuditHasAllChanges(t *testing.T) {
 		headers            []string
 		changes            int
 	}{
-		{201, "POST", rulesPath, rule("a", 1), []string{asYAML}, 1},
-		{409, "POST", rulesPath, rule("a", 1), []string{asYAML}, 0},
-		{200, "PUT", a, rule("a", 2), []string{asYAML}, 1},
-		{200, "PUT", a, rule("a", 2), []string{asYAML}, 0},
+		{201, "POST", servertest.RulesPath, servertest.Rule("a", 1), []string{servertest.AsYAML}, 1},
+		{409, "POST", servertest.RulesPath, servertest.Rule("a", 1), []string{servertest.AsYAML}, 0},
+		{200, "PUT", a, servertest.Rule("a", 2), []string{servertest.AsYAML}, 1},
+		{200, "PUT", a, servertest.Rule("a", 2), []string{servertest.AsYAML}, 0},
 		{200, "PATCH", a, `{"spec":{"precedence":3}}`, []string{merge}, 1},
 		{200, "PATCH", a, `{"spec":{"precedence":3}}`, []string{merge}, 0},
-		{201, "POST", transactions, transaction(ruleOp("create", "b", 1), ruleOp("update", "a", 4), ruleOp("apply", "c", 1)), []string{asJSON}, 3},
-		{201, "POST", transactions, transaction(ruleOp("apply", "b", 1), ruleOp("apply", "c", 2)), []string{asJSON}, 1},
+		{201, "POST", servertest.Transactions, servertest.Transaction(servertest.RuleOp("create", "b", 1), servertest.RuleOp("update", "a", 4), servertest.RuleOp("apply", "c", 1)), []string{servertest.AsJSON}, 3},
+		{201, "POST", servertest.Transactions, servertest.Transaction(servertest.RuleOp("apply", "b", 1), servertest.RuleOp("apply", "c", 2)), []string{servertest.AsJSON}, 1},
 		{200, "PATCH", a, `{"metadata":{"finalizers":["example.com/a"]}}`, []string{merge}, 1},
 		{200, "DELETE", a, "", nil, 1},
 		{200, "DELETE", a, "", nil, 0},
 		{200, "PATCH", a, `{"metadata":{"finalizers":null}}`, []string{merge}, 1},
-		{201, "POST", rollbacks, `{"apiVersion":"registry.istio.io/v1","kind":"Rollback","spec":{"revision":2,"namespace":"default"}}`, []string{asJSON}, 3},
-		{200, "PUT", a + "?dryRun=All", rule("a", 9), []string{asYAML}, 0},
-		{200, "DELETE", rulesPath, "", nil, 1},
+		{201, "POST", servertest.Rollbacks, `{"apiVersion":"registry.istio.io/v1","kind":"Rollback","spec":{"revision":2,"namespace":"default"}}`, []string{servertest.AsJSON}, 3},
+		{200, "PUT", a + "?dryRun=All", servertest.Rule("a", 9), []string{servertest.AsYAML}, 0},
+		{200, "DELETE", servertest.RulesPath, "", nil, 1},
 	} {
-		id, before := fmt.Sprintf("request-%d", i), w.revisions()
-		w.want(c.code, c.method, c.path, c.body, append(c.headers, "X-Request-Id: "+id)...)
-		after := w.revisions()
+		id, before := fmt.Sprintf("request-%d", i), revisions(w)
+		w.Want(c.code, c.method, c.path, c.body, append(c.headers, "X-Request-Id: "+id)...)
+		after := revisions(w)
 		for key, revision := range before {
 			switch now, there := after[key]; {
 			case !there:

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,7 +23,7 @@ func benchWorld(b *testing.B, n int) (url string) {
 	b.Helper()
 	mem := memory.New()
 	for i := range n {
-		o, problems := schema.Decode([]byte(rule(fmt.Sprintf("rule-%04d", i), 100)), schema.Options{})
+		o, problems := schema.Decode([]byte(servertest.Rule(fmt.Sprintf("rule-%04d", i), 100)), schema.Options{})
 		if problems.Err() != nil {
 			b.Fatal(problems)
 		}
@@ -100,8 +102,8 @@ func request(b *testing.B, method, url, body string) *http.Request {
 	return req
 }
 
-func BenchmarkGet(b *testing.B)      { benchmarkRead(b, 1, rulesPath+"/rule-0000") }
-func BenchmarkList1000(b *testing.B) { benchmarkRead(b, 1000, rulesPath) }
+func BenchmarkGet(b *testing.B)      { benchmarkRead(b, 1, servertest.RulesPath+"/rule-0000") }
+func BenchmarkList1000(b *testing.B) { benchmarkRead(b, 1000, servertest.RulesPath) }
 
 // benchmarkRead compares a read with a bare handler of the same bytes.
 func benchmarkRead(b *testing.B, objects int, path string) {
@@ -120,13 +122,13 @@ const benchObject = `{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule"
 // BenchmarkCreate sends JSON, as client-go does.
 func BenchmarkCreate(b *testing.B) {
 	url := benchWorld(b, 1)
-	body := fetch(b, url+rulesPath+"/rule-0000")
+	body := fetch(b, url+servertest.RulesPath+"/rule-0000")
 	var run atomic.Int64
 	for name, target := range map[string]string{"server": url, "bare": benchServe(b, bare(http.StatusCreated, body))} {
 		b.Run(name, func(b *testing.B) {
 			n := run.Add(1)
 			load(b, http.StatusCreated, func(i int64) *http.Request {
-				return request(b, "POST", target+rulesPath, fmt.Sprintf(benchObject, fmt.Sprintf("r-%d-%d", n, i)))
+				return request(b, "POST", target+servertest.RulesPath, fmt.Sprintf(benchObject, fmt.Sprintf("r-%d-%d", n, i)))
 			})
 		})
 	}
@@ -139,16 +141,16 @@ func BenchmarkHandler(b *testing.B) {
 	var last int // includes objects of earlier runs
 	create := func() *http.Request {
 		last++
-		return httptest.NewRequest("POST", rulesPath, strings.NewReader(fmt.Sprintf(benchObject, fmt.Sprintf("r-%d", last))))
+		return httptest.NewRequest("POST", servertest.RulesPath, strings.NewReader(fmt.Sprintf(benchObject, fmt.Sprintf("r-%d", last))))
 	}
 	benchmarkHandler(b, "create", h, http.StatusCreated, create)
 	benchmarkHandler(b, "update", h, http.StatusOK, func() *http.Request {
 		last++
 		text := strings.Replace(fmt.Sprintf(benchObject, "r-1"), `"precedence":2`, fmt.Sprintf(`"precedence":%d`, last), 1)
-		return httptest.NewRequest("PUT", rulesPath+"/r-1", strings.NewReader(text))
+		return httptest.NewRequest("PUT", servertest.RulesPath+"/r-1", strings.NewReader(text))
 	})
 	benchmarkHandler(b, "get", h, http.StatusOK, func() *http.Request {
-		return httptest.NewRequest("GET", rulesPath+"/r-1", nil)
+		return httptest.NewRequest("GET", servertest.RulesPath+"/r-1", nil)
 	})
 }
 

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"net/http"
 	"strings"
 	"testing"
@@ -32,31 +34,31 @@ func inProtobuf(t *testing.T, o runtime.Object) string {
 // kinds are not accepted in it. TestKubectl has what is accepted.
 func TestProtobufOfBuiltInKinds(t *testing.T) {
 	const asProtobuf = "Content-Type: application/vnd.kubernetes.protobuf"
-	w := start(t)
+	w := servertest.Start(t)
 	accounts, roles := pathOf("ServiceAccount", "shop"), pathOf("Role", "shop")
 	account := &core.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Name: "ci", Namespace: "shop"}}
 	text := inProtobuf(t, account)
-	w.want(http.StatusCreated, "POST", accounts, text, asProtobuf)
-	w.want(http.StatusConflict, "POST", accounts, text, asProtobuf)
-	w.want(http.StatusBadRequest, "POST", roles, text, asProtobuf)
+	w.Want(http.StatusCreated, "POST", accounts, text, asProtobuf)
+	w.Want(http.StatusConflict, "POST", accounts, text, asProtobuf)
+	w.Want(http.StatusBadRequest, "POST", roles, text, asProtobuf)
 	for _, cut := range []string{"", text[:3], text[:len(text)/2], "k8s\x00", "{}", strings.Repeat("x", 1000)} {
-		w.want(http.StatusBadRequest, "POST", accounts, cut, asProtobuf)
+		w.Want(http.StatusBadRequest, "POST", accounts, cut, asProtobuf)
 	}
 	pod := &core.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "ci", Namespace: "shop"}}
-	w.want(http.StatusUnprocessableEntity, "POST", accounts, inProtobuf(t, pod), asProtobuf)
+	w.Want(http.StatusUnprocessableEntity, "POST", accounts, inProtobuf(t, pod), asProtobuf)
 	account.Name, account.ImagePullSecrets = "pulls", []core.LocalObjectReference{{Name: "x"}}
-	if a := w.do("POST", accounts, inProtobuf(t, account), asProtobuf); a.StatusCode/100 == 2 && !strings.Contains(a.text, "imagePullSecrets") {
-		t.Errorf("a field is dropped: %d %s", a.StatusCode, a.text)
+	if a := w.Do("POST", accounts, inProtobuf(t, account), asProtobuf); a.StatusCode/100 == 2 && !strings.Contains(a.Text, "imagePullSecrets") {
+		t.Errorf("a field is dropped: %d %s", a.StatusCode, a.Text)
 	}
 	role := &rbac.Role{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"}, ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "shop"}, Rules: []rbac.PolicyRule{{APIGroups: []string{""}, Resources: []string{"x"}}}}
-	w.want(http.StatusUnprocessableEntity, "POST", roles, inProtobuf(t, role), asProtobuf) // It has no verbs.
-	w.want(http.StatusUnsupportedMediaType, "POST", rulesPath, text, asProtobuf)
+	w.Want(http.StatusUnprocessableEntity, "POST", roles, inProtobuf(t, role), asProtobuf) // It has no verbs.
+	w.Want(http.StatusUnsupportedMediaType, "POST", servertest.RulesPath, text, asProtobuf)
 
 	const asStrategic = "Content-Type: application/strategic-merge-patch+json"
-	w.want(http.StatusOK, "PATCH", accounts+"/ci", `{"metadata":{"labels":{"a":"b"}}}`, asStrategic)
+	w.Want(http.StatusOK, "PATCH", accounts+"/ci", `{"metadata":{"labels":{"a":"b"}}}`, asStrategic)
 	for _, bad := range []string{"", "null", "[]", "{", `{"metadata":{"labels":{"a":"b"},"labels":{}}}`} {
-		w.want(http.StatusBadRequest, "PATCH", accounts+"/ci", bad, asStrategic)
+		w.Want(http.StatusBadRequest, "PATCH", accounts+"/ci", bad, asStrategic)
 	}
-	w.want(http.StatusUnprocessableEntity, "PATCH", accounts+"/ci", `{"metadata":{"labels":"b"}}`, asStrategic)
-	w.want(http.StatusUnsupportedMediaType, "PATCH", rulesPath+"/x", `{}`, asStrategic)
+	w.Want(http.StatusUnprocessableEntity, "PATCH", accounts+"/ci", `{"metadata":{"labels":"b"}}`, asStrategic)
+	w.Want(http.StatusUnsupportedMediaType, "PATCH", servertest.RulesPath+"/x", `{}`, asStrategic)
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"bytes"
 	"cmp"
 	"context"
@@ -65,7 +67,7 @@ func (s trouble) Err() error                                { return s.fail() }
 // has the cause.
 func TestCausesAreLoggedNotSent(t *testing.T) {
 	const (
-		object = rulesPath + "/a"
+		object = servertest.RulesPath + "/a"
 
 		registryPath = "/apis/registry.istio.io/v1/"
 
@@ -73,11 +75,11 @@ func TestCausesAreLoggedNotSent(t *testing.T) {
 		poll = `{"node":{"id":"` + node + `"}}`
 	)
 	requests := []struct{ method, path, body, media string }{
-		{"GET", object, "", ""}, {"GET", rulesPath, "", ""}, {"GET", allRules + "?resourceVersionMatch=Exact&resourceVersion=1", "", ""},
-		{"GET", rulesPath + "?watch=true", "", ""}, {"GET", rulesPath + "?watch=true&resourceVersion=1", "", ""},
-		{"POST", rulesPath, rule("a", 100), asYAML}, {"POST", rulesPath + "?dryRun=All", rule("a", 100), asYAML},
-		{"PUT", object, rule("a", 100), asYAML}, {"PUT", object + "?dryRun=All", rule("a", 100), asYAML},
-		{"PATCH", object, `{}`, mergePatch}, {"PATCH", object + "?dryRun=All", `{}`, mergePatch},
+		{"GET", object, "", ""}, {"GET", servertest.RulesPath, "", ""}, {"GET", servertest.AllRules + "?resourceVersionMatch=Exact&resourceVersion=1", "", ""},
+		{"GET", servertest.RulesPath + "?watch=true", "", ""}, {"GET", servertest.RulesPath + "?watch=true&resourceVersion=1", "", ""},
+		{"POST", servertest.RulesPath, servertest.Rule("a", 100), servertest.AsYAML}, {"POST", servertest.RulesPath + "?dryRun=All", servertest.Rule("a", 100), servertest.AsYAML},
+		{"PUT", object, servertest.Rule("a", 100), servertest.AsYAML}, {"PUT", object + "?dryRun=All", servertest.Rule("a", 100), servertest.AsYAML},
+		{"PATCH", object, `{}`, servertest.MergePatch}, {"PATCH", object + "?dryRun=All", `{}`, servertest.MergePatch},
 		{"DELETE", object, "", ""}, {"DELETE", object + "?dryRun=All", "", ""},
 		{"GET", object + "/history", "", ""}, {"GET", object + "/history/1", "", ""}, {"GET", registryPath + "changes?since=1", "", ""},
 		{"POST", registryPath + "transactions", `{"spec":{"operations":[{"verb":"delete","target":{"kind":"RouteRule","namespace":"default","name":"a"}}]}}`, ""},
@@ -86,8 +88,8 @@ func TestCausesAreLoggedNotSent(t *testing.T) {
 		{"GET", "/v1/registration", "", ""}, {"GET", "/v1/registration/a", "", ""},
 		{"GET", "/v1/clusters/a/" + node, "", ""}, {"GET", "/v1/listeners/a/" + node, "", ""},
 		{"GET", "/v1/routes/9080/a/" + node, "", ""}, {"GET", "/v1/az/a/" + node, "", ""},
-		{"POST", "/v3/discovery:clusters", poll, asJSON}, {"POST", "/v3/discovery:listeners", poll, asJSON},
-		{"POST", "/v3/discovery:routes", poll, asJSON}, {"POST", "/v3/discovery:endpoints", poll, asJSON},
+		{"POST", "/v3/discovery:clusters", poll, servertest.AsJSON}, {"POST", "/v3/discovery:listeners", poll, servertest.AsJSON},
+		{"POST", "/v3/discovery:routes", poll, servertest.AsJSON}, {"POST", "/v3/discovery:endpoints", poll, servertest.AsJSON},
 	}
 	kinds := map[string]func() error{"raw": func() error { return errors.New(secret) }}
 	for _, kind := range []error{
@@ -104,7 +106,7 @@ func TestCausesAreLoggedNotSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var log lockedBuffer
 			in := trouble{fail}
-			w := startBehind(t, anyAnswer, func(o *server.Options) {
+			w := servertest.StartBehind(t, anyAnswer, func(o *server.Options) {
 				o.Store, o.Reads = store.Strict(in), in
 				o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 				if name != "raw" { // Checks and sources answer with texts for people.
@@ -113,12 +115,12 @@ func TestCausesAreLoggedNotSent(t *testing.T) {
 				}
 			})
 			for _, r := range requests {
-				got := w.do(r.method, r.path, r.body, cmp.Or(r.media, asJSON))
-				if strings.Contains(got.text, secret) || strings.Contains(fmt.Sprint(got.Header), secret) {
-					t.Errorf("%s %s: %d %s", r.method, r.path, got.StatusCode, got.text)
+				got := w.Do(r.method, r.path, r.body, cmp.Or(r.media, servertest.AsJSON))
+				if strings.Contains(got.Text, secret) || strings.Contains(fmt.Sprint(got.Header), secret) {
+					t.Errorf("%s %s: %d %s", r.method, r.path, got.StatusCode, got.Text)
 				}
 			}
-			if internal := w.do("GET", object, ""); internal.StatusCode >= http.StatusInternalServerError && !strings.Contains(log.String(), secret) {
+			if internal := w.Do("GET", object, ""); internal.StatusCode >= http.StatusInternalServerError && !strings.Contains(log.String(), secret) {
 				t.Errorf("the log does not know the cause: %s", log.String())
 			}
 		})

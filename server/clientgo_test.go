@@ -1,8 +1,9 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -12,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -27,12 +27,10 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-var ruleResource = schema.GroupVersionResource{Group: "config.istio.io", Version: "v1alpha2", Resource: "routerules"}
-
 func unstructuredRule(t *testing.T, name string, weight int) *unstructured.Unstructured {
 	t.Helper()
 	var o unstructured.Unstructured
-	if err := yaml.Unmarshal([]byte(rule(name, weight)), &o.Object); err != nil {
+	if err := yaml.Unmarshal([]byte(servertest.Rule(name, weight)), &o.Object); err != nil {
 		t.Fatal(err)
 	}
 	return &o
@@ -40,8 +38,8 @@ func unstructuredRule(t *testing.T, name string, weight int) *unstructured.Unstr
 
 // TestDiscoveryClient checks that client-go discovers the kinds.
 func TestDiscoveryClient(t *testing.T) {
-	w := start(t)
-	d, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: w.url})
+	w := servertest.Start(t)
+	d, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: w.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +68,12 @@ func TestDiscoveryClient(t *testing.T) {
 // TestInformer checks that an informer of client-go follows the server, through the
 // end of its watches, without a relist.
 func TestInformer(t *testing.T) {
-	w := start(t, func(o *server.Options) { o.BookmarkInterval = 10 * time.Millisecond })
-	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url})
+	w := servertest.Start(t, func(o *server.Options) { o.BookmarkInterval = 10 * time.Millisecond })
+	client, err := dynamic.NewForConfig(&rest.Config{Host: w.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules := client.Resource(ruleResource).Namespace("default")
+	rules := client.Resource(servertest.RuleResource).Namespace("default")
 	before, err := rules.Create(t.Context(), unstructuredRule(t, "before", 100), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +82,8 @@ func TestInformer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	seen := make(chan string, 100)
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
-	informer := factory.ForResource(ruleResource).Informer()
-	if _, err := informer.AddEventHandler(tell(seen)); err != nil {
+	informer := factory.ForResource(servertest.RuleResource).Informer()
+	if _, err := informer.AddEventHandler(servertest.Tell(seen)); err != nil {
 		t.Fatal(err)
 	}
 	factory.Start(ctx.Done())
@@ -119,12 +117,12 @@ func TestInformer(t *testing.T) {
 // TestFinalizersWithClientGo checks that a deleted object is first marked, and gone
 // only when its finalizer is removed.
 func TestFinalizersWithClientGo(t *testing.T) {
-	w := start(t)
-	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url})
+	w := servertest.Start(t)
+	client, err := dynamic.NewForConfig(&rest.Config{Host: w.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules := client.Resource(ruleResource).Namespace("default")
+	rules := client.Resource(servertest.RuleResource).Namespace("default")
 	guarded := unstructuredRule(t, "guarded", 100)
 	guarded.SetFinalizers([]string{"example.com/clean-up"})
 	made, err := rules.Create(t.Context(), guarded, metav1.CreateOptions{})
@@ -167,14 +165,14 @@ func TestFinalizersWithClientGo(t *testing.T) {
 // TestRetryWatcherLearnsOfTheEnd checks that a RetryWatcher which asks for expired
 // changes is told so and stops asking.
 func TestRetryWatcherLearnsOfTheEnd(t *testing.T) {
-	w := start(t)
-	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url})
+	w := servertest.Start(t)
+	client, err := dynamic.NewForConfig(&rest.Config{Host: w.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := w.create("a").Metadata.ResourceVersion
-	w.store.Compact(mustRevision(t, w.put("a", 50)))
-	rules := client.Resource(ruleResource).Namespace("default")
+	old := w.Create("a").Metadata.ResourceVersion
+	w.Store.Compact(servertest.MustRevision(t, w.Put("a", 50)))
+	rules := client.Resource(servertest.RuleResource).Namespace("default")
 	retry, err := watchtools.NewRetryWatcherWithContext(t.Context(), old, ruleWatcher{rules})
 	if err != nil {
 		t.Fatal(err)
@@ -199,15 +197,15 @@ func TestInformerSurvivesCompaction(t *testing.T) {
 	outside.Slow(t)
 	stop := make(chan struct{})
 	var compacted atomic.Bool
-	w := start(t, func(o *server.Options) { o.Reads = &interrupted{Reader: o.Reads, stop: stop, compacted: &compacted} })
-	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url})
+	w := servertest.Start(t, func(o *server.Options) { o.Reads = &interrupted{Reader: o.Reads, stop: stop, compacted: &compacted} })
+	client, err := dynamic.NewForConfig(&rest.Config{Host: w.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.create("a")
+	w.Create("a")
 	seen := make(chan string, 100)
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
-	if _, err := factory.ForResource(ruleResource).Informer().AddEventHandler(tell(seen)); err != nil {
+	if _, err := factory.ForResource(servertest.RuleResource).Informer().AddEventHandler(servertest.Tell(seen)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -217,8 +215,8 @@ func TestInformerSurvivesCompaction(t *testing.T) {
 	if got := <-seen; got != "add a" {
 		t.Fatalf("got %q first", got)
 	}
-	w.put("a", 40)
-	w.store.Compact(mustRevision(t, w.put("a", 50)))
+	w.Put("a", 40)
+	w.Store.Compact(servertest.MustRevision(t, w.Put("a", 50)))
 	compacted.Store(true)
 	close(stop)
 	for got := range seen {
@@ -249,16 +247,5 @@ func (i *interrupted) Watch(ctx context.Context, scope store.Scope, after int64)
 	first := make(chan store.Batch, 1)
 	first <- store.Batch{Revision: after}
 	go func() { <-i.stop; cancel(); close(first) }()
-	return failingWatcher{w, first, &store.Error{Kind: store.ErrUnavailable}}, nil
-}
-
-// tell writes what an informer reports.
-func tell(seen chan<- string) cache.ResourceEventHandler {
-	say := func(verb string) func(any) {
-		return func(o any) { seen <- fmt.Sprintf("%s %s", verb, o.(*unstructured.Unstructured).GetName()) }
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: say("add"), DeleteFunc: say("delete"),
-		UpdateFunc: func(_, now any) { say("update")(now) },
-	}
+	return servertest.FailingWatcher{Watcher: w, Changes: first, Reason: &store.Error{Kind: store.ErrUnavailable}}, nil
 }

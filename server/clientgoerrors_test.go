@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"net/http"
 	"testing"
 
@@ -22,7 +24,7 @@ import (
 // unhurried passes answers on without the header that makes client-go repeat the
 // request.
 func unhurried(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return servertest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
 		if err == nil {
 			resp.Header.Del("Retry-After")
@@ -34,19 +36,19 @@ func unhurried(next http.RoundTripper) http.RoundTripper {
 // TestTypedErrors checks that client-go's functions recognize the errors.
 func TestTypedErrors(t *testing.T) {
 	outside.Slow(t)
-	w := start(t, func(o *server.Options) { o.MaxWatches, o.RevisionTimeout = 1, 1 })
-	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url, WrapTransport: unhurried})
+	w := servertest.Start(t, func(o *server.Options) { o.MaxWatches, o.RevisionTimeout = 1, 1 })
+	client, err := dynamic.NewForConfig(&rest.Config{Host: w.URL, WrapTransport: unhurried})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, rules := t.Context(), client.Resource(ruleResource).Namespace("default")
-	old := w.create("a").Metadata.ResourceVersion
-	w.create("b")
+	ctx, rules := t.Context(), client.Resource(servertest.RuleResource).Namespace("default")
+	old := w.Create("a").Metadata.ResourceVersion
+	w.Create("b")
 	first, err := rules.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.store.Compact(mustRevision(t, w.put("a", 50)))
+	w.Store.Compact(servertest.MustRevision(t, w.Put("a", 50)))
 	running, err := rules.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -125,8 +127,8 @@ func TestTypedErrors(t *testing.T) {
 // TestRESTMapper checks that client-go maps kinds, resources and short names of
 // unknown kinds to their URLs.
 func TestRESTMapper(t *testing.T) {
-	w := start(t)
-	d, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: w.url})
+	w := servertest.Start(t)
+	d, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: w.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

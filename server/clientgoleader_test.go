@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,7 +122,7 @@ func TestLeaderElection(t *testing.T) {
 	s := startShaken(t)
 	var leaders atomic.Int64
 	put := func(identity string) *candidate {
-		return stand(t, s.client(s.back.URL).Resource(ruleResource).Namespace("default"), identity, &leaders,
+		return stand(t, s.client(s.back.URL).Resource(servertest.RuleResource).Namespace("default"), identity, &leaders,
 			func(c *leaderelection.LeaderElectionConfig) { c.ReleaseOnCancel = true })
 	}
 	a, b := put("a"), put("b")
@@ -155,7 +157,7 @@ func TestLeaderIsCutOff(t *testing.T) {
 	var leaders atomic.Int64
 	var cut atomic.Bool
 	client, err := dynamic.NewForConfig(&rest.Config{Host: s.back.URL, WrapTransport: func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
+		return servertest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			if cut.Load() {
 				return nil, errors.New("cut off")
 			}
@@ -169,7 +171,7 @@ func TestLeaderIsCutOff(t *testing.T) {
 		c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = 15*time.Second, 3*time.Second, time.Second
 		c.Callbacks.OnStoppedLeading = func() { leaders.Add(-1) }
 	}
-	a := stand(t, client.Resource(ruleResource).Namespace("default"), "a", &leaders, brief)
+	a := stand(t, client.Resource(servertest.RuleResource).Namespace("default"), "a", &leaders, brief)
 	<-a.led
 	b := stand(t, s.writer.Namespace("default"), "b", &leaders, brief)
 	cut.Store(true)

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,13 +13,13 @@ import (
 // TestMetadataClient checks that a client reads, follows and deletes objects by
 // their metadata only.
 func TestMetadataClient(t *testing.T) {
-	w := start(t)
-	client, err := metadata.NewForConfig(&rest.Config{Host: w.url})
+	w := servertest.Start(t)
+	client, err := metadata.NewForConfig(&rest.Config{Host: w.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := w.create("a", "labels: {team: red}")
-	rules := client.Resource(ruleResource).Namespace("default")
+	made := w.Create("a", "labels: {team: red}")
+	rules := client.Resource(servertest.RuleResource).Namespace("default")
 	one, err := rules.Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil || one.Labels["team"] != "red" || one.UID != made.Metadata.UID {
 		t.Errorf("got %+v, %v", one, err)

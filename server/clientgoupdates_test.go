@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -34,7 +36,7 @@ func TestUpdateLoops(t *testing.T) {
 	var conflicts atomic.Int64
 	var all errgroup.Group
 	for range clients {
-		mine := s.client(s.back.URL).Resource(ruleResource).Namespace("default")
+		mine := s.client(s.back.URL).Resource(servertest.RuleResource).Namespace("default")
 		all.Go(func() error {
 			next := made // All start with the same one.
 			for range steps {

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"fmt"
 	"testing"
 
@@ -32,8 +34,8 @@ func unstructuredVirtualService(version, name string) *unstructured.Unstructured
 // objects in each version, every one in the version of its own client, at the same
 // resourceVersions.
 func TestInformersOfEveryVersion(t *testing.T) {
-	w := start(t)
-	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url})
+	w := servertest.Start(t)
+	client, err := dynamic.NewForConfig(&rest.Config{Host: w.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +19,8 @@ import (
 func TestConnectionsAreBounded(t *testing.T) {
 	outside.Slow(t)
 	const most, silent = 8, 50
-	w, addr, stop := serve(t, func(o *server.Options) { o.MaxConnections = most })
-	watch := w.watch("&allowWatchBookmarks=true")
+	w, addr, stop := servertest.Serve(t, func(o *server.Options) { o.MaxConnections = most })
+	watch := w.Watch("&allowWatchBookmarks=true")
 	conns := make([]net.Conn, silent)
 	for i := range conns {
 		var err error
@@ -28,7 +30,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		defer conns[i].Close()
 	}
 	for range most {
-		w.do("GET", rulesPath, "")
+		w.Do("GET", servertest.RulesPath, "")
 		http.DefaultClient.CloseIdleConnections()
 	}
 	for i, conn := range conns[:silent-most] {
@@ -39,17 +41,17 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	watch.want("BOOKMARK")
-	watch.wantEnd()
+	watch.Want("BOOKMARK")
+	watch.WantEnd()
 }
 
 // TestAFullServerClosesNewConnections checks the case that all connections are in
 // use.
 func TestAFullServerClosesNewConnections(t *testing.T) {
 	const most = 4
-	w, addr, _ := serve(t, func(o *server.Options) { o.MaxConnections, o.MaxWatches = most, most })
+	w, addr, _ := servertest.Serve(t, func(o *server.Options) { o.MaxConnections, o.MaxWatches = most, most })
 	for range most {
-		w.watch("&allowWatchBookmarks=true")
+		w.Watch("&allowWatchBookmarks=true")
 	}
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -67,16 +69,16 @@ func TestAFullServerClosesNewConnections(t *testing.T) {
 func TestTricklingRequestsGiveWay(t *testing.T) {
 	outside.Slow(t)
 	const most, trickling = 8, 50
-	const head = "POST " + rulesPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/yaml\r\n"
+	const head = "POST " + servertest.RulesPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/yaml\r\n"
 	for what, begin := range map[string]string{
 		"head":         head,
 		"body":         head + "Content-Length: 1000\r\n\r\na",
 		"chunks":       head + "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n",
-		"unread body":  "GET " + rulesPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\na",
+		"unread body":  "GET " + servertest.RulesPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\na",
 		"refused body": "PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\na",
 	} {
 		t.Run(what, func(t *testing.T) {
-			w, addr, stop := serve(t, func(o *server.Options) { o.MaxConnections = most })
+			w, addr, stop := servertest.Serve(t, func(o *server.Options) { o.MaxConnections = most })
 			conns := make([]net.Conn, trickling)
 			for i := range conns {
 				var err error
@@ -89,7 +91,7 @@ func TestTricklingRequestsGiveWay(t *testing.T) {
 				}
 			}
 			for i := range most {
-				w.create(fmt.Sprint("honest-", i))
+				w.Create(fmt.Sprint("honest-", i))
 				http.DefaultClient.CloseIdleConnections()
 			}
 			for i, conn := range conns[:trickling-most] {

@@ -1,10 +1,8 @@
 package server_test
 
 import (
-	"context"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,12 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
-	"github.com/pilot-api/pilot-api/server"
-	"github.com/pilot-api/pilot-api/store"
-	"github.com/pilot-api/pilot-api/store/cache"
-	"github.com/pilot-api/pilot-api/store/memory"
 )
 
 var (
@@ -41,7 +34,7 @@ func TestDocs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	url := startWhole(t)
+	url := servertest.StartWhole(t)
 	commands := docCurl.FindAllStringSubmatch(string(page), -1)
 	if noted := strings.Count(string(page), "\ncurl "); len(commands) != noted || noted == 0 {
 		t.Fatalf("%d of %d curl lines note a status code", len(commands), noted)
@@ -56,35 +49,4 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s\ngot %s (%v), want %s\n%s", m[1], code, err, m[2], body)
 		}
 	}
-}
-
-// startWhole starts a server with cache and discovery, like the program.
-func startWhole(t *testing.T) (url string) {
-	t.Helper()
-	mem, quiet := memory.New(), slog.New(slog.DiscardHandler)
-	view := cache.New(mem, cache.Options{Log: quiet})
-	mesh := discovery.New(discovery.Options{Source: view})
-	ts := httptest.NewServer(asDescribed(t, server.New(server.Options{
-		Store: store.Strict(mem), Reads: view, Discovery: mesh, Log: quiet,
-		Ready: []server.Check{{Name: "discovery", Run: func(context.Context) error {
-			if !mesh.Ready() {
-				return discovery.ErrNotReady
-			}
-			return nil
-		}}},
-	}).Handler()))
-	t.Cleanup(ts.Close)
-
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 2)
-	go func() { ended <- view.Run(ctx) }()
-	go func() { ended <- mesh.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; <-ended })
-	w := &world{T: t, url: ts.URL}
-	for w.do("GET", "/readyz", "").StatusCode != http.StatusOK {
-		if ctx.Err() != nil {
-			t.Fatal("nothing was ever compiled")
-		}
-	}
-	return ts.URL
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -30,7 +32,7 @@ func newTarget(f testing.TB) target {
 	f.Helper()
 	mem := memory.New()
 	s := target{server.New(server.Options{Store: store.Strict(mem), Reads: mem, RevisionTimeout: time.Millisecond, Log: slog.New(slog.DiscardHandler)}).Handler()}
-	if got := s.serve(http.MethodPost, rulesPath, asYAML, rule("there", 1)); got.Code != http.StatusCreated {
+	if got := s.serve(http.MethodPost, servertest.RulesPath, servertest.AsYAML, servertest.Rule("there", 1)); got.Code != http.StatusCreated {
 		f.Fatal(got.Code, got.Body)
 	}
 	return s
@@ -82,12 +84,12 @@ func FuzzPatch(f *testing.F) {
 		f.Add("json-patch", patch)
 	}
 	f.Fuzz(func(t *testing.T, kind, patch string) {
-		path := rulesPath + "/there?dryRun=All"
+		path := servertest.RulesPath + "/there?dryRun=All"
 		if s.judge(t, http.MethodPatch, path, "Content-Type: application/"+kind+"+json", patch) != http.StatusOK {
 			return
 		}
 		made := s.serve(http.MethodPatch, path, "Content-Type: application/"+kind+"+json", patch).Body.String()
-		if code := s.judge(t, http.MethodPut, path, asJSON, made); code != http.StatusOK {
+		if code := s.judge(t, http.MethodPut, path, servertest.AsJSON, made); code != http.StatusOK {
 			t.Errorf("%s made of %s what a PUT is refused for: %d", patch, made, code)
 		}
 	})
@@ -97,15 +99,15 @@ func FuzzPatch(f *testing.F) {
 func FuzzTransaction(f *testing.F) {
 	s := newTarget(f)
 	for _, body := range []string{
-		transaction(), transaction("{}"), transaction(ruleOp("create", "good", 50), named("delete", "there", "")),
-		transaction(ruleOp("apply", "there", 50, `"resourceVersion":"1"`)),
-		transaction(named("patch", "there", `,"patch":{"spec":{"precedence":7}}`)),
-		transaction(named("delete", "there", `,"preconditions":{"uid":"u"}`)), `{"spec":{"operations":null}}`, `{"operations":[]}`, `[]`,
+		servertest.Transaction(), servertest.Transaction("{}"), servertest.Transaction(servertest.RuleOp("create", "good", 50), servertest.Named("delete", "there", "")),
+		servertest.Transaction(servertest.RuleOp("apply", "there", 50, `"resourceVersion":"1"`)),
+		servertest.Transaction(servertest.Named("patch", "there", `,"patch":{"spec":{"precedence":7}}`)),
+		servertest.Transaction(servertest.Named("delete", "there", `,"preconditions":{"uid":"u"}`)), `{"spec":{"operations":null}}`, `{"operations":[]}`, `[]`,
 	} {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		s.judge(t, http.MethodPost, transactions+"?dryRun=All", asJSON, body)
+		s.judge(t, http.MethodPost, servertest.Transactions+"?dryRun=All", servertest.AsJSON, body)
 	})
 }
 
@@ -122,7 +124,7 @@ func FuzzQuery(f *testing.F) {
 		if q, _ := url.ParseQuery(query); q.Has("watch") {
 			t.Skip("a watch does not end")
 		}
-		s.judge(t, http.MethodGet, rulesPath+"?"+query, asJSON, "")
+		s.judge(t, http.MethodGet, servertest.RulesPath+"?"+query, servertest.AsJSON, "")
 	})
 }
 
@@ -130,9 +132,9 @@ func FuzzQuery(f *testing.F) {
 func FuzzPath(f *testing.F) {
 	s := newTarget(f)
 	for _, path := range []string{
-		"/", "/apis", "/openapi/v3", "/metrics", rulesPath, rulesPath + "/there", rulesPath + "/there/history", rulesPath + "/../x", allRules,
+		"/", "/apis", "/openapi/v3", "/metrics", servertest.RulesPath, servertest.RulesPath + "/there", servertest.RulesPath + "/there/history", servertest.RulesPath + "/../x", servertest.AllRules,
 		"/apis/config.istio.io/v1alpha2/namespaces//routerules", "/v1/routes/80/a/b", "/v3/discovery:clusters", "/apis/registry.istio.io/v1/changes?since=1",
-		transactions, rollbacks, "/apis/registry.istio.io/v1/references", "/readyz?verbose", "//apis", "/%00",
+		servertest.Transactions, servertest.Rollbacks, "/apis/registry.istio.io/v1/references", "/readyz?verbose", "//apis", "/%00",
 	} {
 		for _, method := range []string{"GET", "PUT", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"} {
 			f.Add(method, path, `{"metadata":{"name":"a"}}`)
@@ -143,6 +145,6 @@ func FuzzPath(f *testing.F) {
 		if _, query, _ := strings.Cut(path, "?"); err != nil || req.URL == nil || strings.Contains(query, "atch") {
 			t.Skip("no request, or a watch, which does not end")
 		}
-		s.judge(t, method, path, asJSON, body)
+		s.judge(t, method, path, servertest.AsJSON, body)
 	})
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -15,7 +17,7 @@ import (
 // repeats, no text of its Status has a character that controls the terminal of a
 // client that prints it.
 func TestStatusSteersNoTerminal(t *testing.T) {
-	w := followed(t)
+	w := servertest.Followed(t)
 	steering := "\u001b[2J\u0085\u009b31m\u202e\u200b\u007f"
 	text := func(object map[string]any) string {
 		body, err := json.Marshal(object)
@@ -47,10 +49,10 @@ func TestStatusSteersNoTerminal(t *testing.T) {
 			"/apis/networking.istio.io/v1/namespaces/default/virtualservices": body,
 			"/apis/registry.istio.io/v1/transactions":                         operations(body),
 		} {
-			a := w.do(http.MethodPost, path, body, "Content-Type: application/json")
+			a := w.Do(http.MethodPost, path, body, "Content-Type: application/json")
 			var status metav1.Status
-			if err := json.Unmarshal([]byte(a.text), &status); err != nil || a.StatusCode < 400 {
-				t.Errorf("%s, %s: %d %q", name, path, a.StatusCode, a.text)
+			if err := json.Unmarshal([]byte(a.Text), &status); err != nil || a.StatusCode < 400 {
+				t.Errorf("%s, %s: %d %q", name, path, a.StatusCode, a.Text)
 				continue
 			}
 			check := func(part, text string) {
@@ -74,7 +76,7 @@ func TestStatusSteersNoTerminal(t *testing.T) {
 // TestTextThatIsNotWhatItSays checks that a body is refused if a decoder would read
 // another text than it contains.
 func TestTextThatIsNotWhatItSays(t *testing.T) {
-	w := followed(t)
+	w := servertest.Followed(t)
 	const path = "/apis/networking.istio.io/v1/namespaces/default/virtualservices"
 	annotated := func(value string) string {
 		return `{"apiVersion":"networking.istio.io/v1","kind":"VirtualService","metadata":{"name":"a","annotations":{"b":"` + value + `"}},"spec":{"hosts":["a.example"],"http":[{"directResponse":{"status":200}}]}}`
@@ -90,13 +92,13 @@ func TestTextThatIsNotWhatItSays(t *testing.T) {
 		{`\ud83d\ud83d\ude00`, "application/json", http.StatusBadRequest, "half of a surrogate pair"},
 		{"\u00e9", "application/json; charset=us-ascii", http.StatusBadRequest, "byte 107 is beyond ASCII"},
 	} {
-		a := w.do(http.MethodPost, path+"?dryRun=All", annotated(tc.value), "Content-Type: "+tc.media)
-		if a.StatusCode != tc.code || !strings.Contains(a.text, tc.words) {
-			t.Errorf("%q as %s: %d %s, want %d and %q", tc.value, tc.media, a.StatusCode, a.text, tc.code, tc.words)
+		a := w.Do(http.MethodPost, path+"?dryRun=All", annotated(tc.value), "Content-Type: "+tc.media)
+		if a.StatusCode != tc.code || !strings.Contains(a.Text, tc.words) {
+			t.Errorf("%q as %s: %d %s, want %d and %q", tc.value, tc.media, a.StatusCode, a.Text, tc.code, tc.words)
 		}
 	}
-	a := w.do(http.MethodPost, "/v3/discovery:listeners", `{"node":{"id":"sidecar~10.9.0.1~a`+"\xe9"+`.default~default.svc.cluster.local"}}`)
-	if a.StatusCode != http.StatusBadRequest || !strings.Contains(a.text, "must be UTF-8") {
-		t.Errorf("a poll that is not UTF-8: %d %s", a.StatusCode, a.text)
+	a := w.Do(http.MethodPost, "/v3/discovery:listeners", `{"node":{"id":"sidecar~10.9.0.1~a`+"\xe9"+`.default~default.svc.cluster.local"}}`)
+	if a.StatusCode != http.StatusBadRequest || !strings.Contains(a.Text, "must be UTF-8") {
+		t.Errorf("a poll that is not UTF-8: %d %s", a.StatusCode, a.Text)
 	}
 }

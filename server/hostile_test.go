@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"fmt"
 	"net/http"
 	"net/url"
@@ -33,17 +35,17 @@ func TestHostileBodies(t *testing.T) {
 		} {
 			object := `{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule",` + fmt.Sprintf(at, value) + `}`
 			for way, send := range map[string]struct{ method, path, contentType, body string }{
-				"create":      {http.MethodPost, rulesPath, asJSON, object},
-				"YAML":        {http.MethodPost, rulesPath, asYAML, "# not JSON\n" + object},
-				"merge patch": {http.MethodPatch, rulesPath + "/there", "Content-Type: application/merge-patch+json", object},
+				"create":      {http.MethodPost, servertest.RulesPath, servertest.AsJSON, object},
+				"YAML":        {http.MethodPost, servertest.RulesPath, servertest.AsYAML, "# not JSON\n" + object},
+				"merge patch": {http.MethodPatch, servertest.RulesPath + "/there", "Content-Type: application/merge-patch+json", object},
 				"JSON patch": {
-					http.MethodPatch, rulesPath + "/there", "Content-Type: application/json-patch+json",
+					http.MethodPatch, servertest.RulesPath + "/there", "Content-Type: application/json-patch+json",
 					`[{"op":"add","path":"/spec/route","value":` + value + `}]`,
 				},
-				"operations of a patch": {http.MethodPatch, rulesPath + "/there", "Content-Type: application/json-patch+json", value},
-				"apply":                 {http.MethodPatch, rulesPath + "/there?fieldManager=x", "Content-Type: application/apply-patch+yaml", object},
-				"transaction":           {http.MethodPost, transactions, asJSON, transaction(`{"verb":"create","object":` + object + `}`)},
-				"operations":            {http.MethodPost, transactions, asJSON, `{"spec":{"operations":` + value + `}}`},
+				"operations of a patch": {http.MethodPatch, servertest.RulesPath + "/there", "Content-Type: application/json-patch+json", value},
+				"apply":                 {http.MethodPatch, servertest.RulesPath + "/there?fieldManager=x", "Content-Type: application/apply-patch+yaml", object},
+				"transaction":           {http.MethodPost, servertest.Transactions, servertest.AsJSON, servertest.Transaction(`{"verb":"create","object":` + object + `}`)},
+				"operations":            {http.MethodPost, servertest.Transactions, servertest.AsJSON, `{"spec":{"operations":` + value + `}}`},
 			} {
 				cheap(t, fmt.Sprintf("%s, %s in %.40s", way, name, at), len(send.body), func() {
 					s.judge(t, send.method, send.path, send.contentType, send.body)
@@ -71,9 +73,9 @@ func TestHostileYAML(t *testing.T) {
 		"a block text":   " |" + fill("\n    b"),
 		"different keys": "\n" + numbered("    k%07d: 1\n"),
 	} {
-		cheap(t, name, len(value), func() { s.judge(t, http.MethodPost, rulesPath, asYAML, head+value+"\n") })
+		cheap(t, name, len(value), func() { s.judge(t, http.MethodPost, servertest.RulesPath, servertest.AsYAML, head+value+"\n") })
 		cheap(t, "apply, "+name, len(value), func() {
-			s.judge(t, http.MethodPatch, rulesPath+"/there?fieldManager=x", "Content-Type: application/apply-patch+yaml", head+value+"\n")
+			s.judge(t, http.MethodPatch, servertest.RulesPath+"/there?fieldManager=x", "Content-Type: application/apply-patch+yaml", head+value+"\n")
 		})
 	}
 }
@@ -87,12 +89,12 @@ func TestHostileAliases(t *testing.T) {
 	for _, text := range []string{repeated, merged} {
 		annotated := fmt.Sprintf(`{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"a","annotations":{"pilot-api/health-check":%q}},"spec":{"hosts":["a.example"],"ports":[{"number":80,"name":"http","protocol":"HTTP"}]}}`, text)
 		for way, send := range map[string]struct{ method, path, contentType, body string }{
-			"transaction":   {http.MethodPost, transactions, asYAML, text},
-			"rollback":      {http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", asYAML, text},
-			"deletion":      {http.MethodDelete, rulesPath + "/there", asYAML, text},
-			"access review": {http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", asYAML, text},
-			"rules review":  {http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", asYAML, text},
-			"annotation":    {http.MethodPost, "/apis/networking.istio.io/v1/namespaces/default/serviceentries", asJSON, annotated},
+			"transaction":   {http.MethodPost, servertest.Transactions, servertest.AsYAML, text},
+			"rollback":      {http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", servertest.AsYAML, text},
+			"deletion":      {http.MethodDelete, servertest.RulesPath + "/there", servertest.AsYAML, text},
+			"access review": {http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", servertest.AsYAML, text},
+			"rules review":  {http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", servertest.AsYAML, text},
+			"annotation":    {http.MethodPost, "/apis/networking.istio.io/v1/namespaces/default/serviceentries", servertest.AsJSON, annotated},
 		} {
 			cheap(t, way, len(send.body), func() {
 				if code := s.judge(t, send.method, send.path, send.contentType, send.body); code != http.StatusBadRequest && code != http.StatusUnprocessableEntity {
@@ -112,7 +114,7 @@ func TestHostileSelectors(t *testing.T) {
 			for name, selector := range map[string]string{"alone": many, "as values": "a in (" + many + "b)"} {
 				query := url.Values{param: {selector}}.Encode()
 				cheap(t, fmt.Sprintf("%s of %q, %s", param, part, name), len(many), func() {
-					s.judge(t, http.MethodGet, rulesPath+"?"+query, asJSON, "")
+					s.judge(t, http.MethodGet, servertest.RulesPath+"?"+query, servertest.AsJSON, "")
 				})
 			}
 		}

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -131,7 +133,7 @@ func startShaken(t *testing.T) *shaken {
 	t.Cleanup(s.front.Close)
 	s.back = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.there.Load().ServeHTTP(w, r) }))
 	t.Cleanup(s.back.Close)
-	s.writer = s.client(s.back.URL).Resource(ruleResource)
+	s.writer = s.client(s.back.URL).Resource(servertest.RuleResource)
 	return s
 }
 
@@ -354,7 +356,7 @@ func (s *shaken) follow(namespace, labels string) *following {
 	s.Helper()
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(s.client(s.front.URL), 0, namespace,
 		func(o *metav1.ListOptions) { o.LabelSelector = labels })
-	f := &following{s, namespace, labels, factory.ForResource(ruleResource).Informer(), newTold(s.T)}
+	f := &following{s, namespace, labels, factory.ForResource(servertest.RuleResource).Informer(), newTold(s.T)}
 	if _, err := f.informer.AddEventHandler(f.told); err != nil {
 		s.Fatal(err)
 	}

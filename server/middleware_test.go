@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"bytes"
 	"context"
 	"fmt"
@@ -22,7 +24,7 @@ import (
 )
 
 func TestRequestID(t *testing.T) {
-	w := start(t)
+	w := servertest.Start(t)
 	for given, taken := range map[string]bool{
 		"":                      false,
 		"7f3a":                  true,
@@ -33,7 +35,7 @@ func TestRequestID(t *testing.T) {
 		strings.Repeat("a", 64): true,
 		strings.Repeat("a", 65): false,
 	} {
-		got := w.want(http.StatusOK, "GET", "/healthz", "", "X-Request-Id: "+given).Header.Get("X-Request-Id")
+		got := w.Want(http.StatusOK, "GET", "/healthz", "", "X-Request-Id: "+given).Header.Get("X-Request-Id")
 		if (got == given) != taken || got == "" {
 			t.Errorf("%q is answered with %q, want the client's own: %v", given, got, taken)
 		}
@@ -46,15 +48,15 @@ func TestLogIsBounded(t *testing.T) {
 	var log bytes.Buffer
 	mem := memory.New()
 	h := server.New(server.Options{
-		Store: refusing{store.Strict(mem)}, Reads: mem, Discovery: discovery.New(discovery.Options{Source: nothing{}}),
+		Store: refusing{store.Strict(mem)}, Reads: mem, Discovery: discovery.New(discovery.Options{Source: servertest.Nothing{}}),
 		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), RequestTimeout: time.Second,
 	}).Handler()
 	long := strings.Repeat("a", 50<<10)
 	for _, send := range []struct{ method, path string }{
-		{"GET", "/" + long}, {"GET", "/healthz?" + long}, {"GET", rulesPath + "?labelSelector=" + long}, {long, "/"},
-		{"POST", rulesPath + "?fieldManager=" + long}, {"GET", "/v1/registration/" + long}, {"GET", "/apis/registry.istio.io/v1/proxies/" + long + "/config/all"},
+		{"GET", "/" + long}, {"GET", "/healthz?" + long}, {"GET", servertest.RulesPath + "?labelSelector=" + long}, {long, "/"},
+		{"POST", servertest.RulesPath + "?fieldManager=" + long}, {"GET", "/v1/registration/" + long}, {"GET", "/apis/registry.istio.io/v1/proxies/" + long + "/config/all"},
 	} {
-		r := httptest.NewRequestWithContext(t.Context(), send.method, send.path, strings.NewReader(rule("a", 1)))
+		r := httptest.NewRequestWithContext(t.Context(), send.method, send.path, strings.NewReader(servertest.Rule("a", 1)))
 		r.Host = "localhost"
 		r.Header.Set("Content-Type", "application/yaml")
 		for _, name := range []string{"User-Agent", "X-Remote-User", "Referer", "X-Request-Id", "Accept"} {
@@ -82,17 +84,17 @@ func (refusing) Create(ctx context.Context, _ *schema.Object) (*schema.Object, e
 
 // TestHead sends HEAD for everything that has GET.
 func TestHead(t *testing.T) {
-	w := start(t)
-	w.create("reviews")
-	for _, path := range []string{"/", "/healthz", "/readyz", "/version", "/metrics", "/apis", allRules, rulesPath, rulesPath + "/reviews"} {
-		get, head := w.want(http.StatusOK, "GET", path, ""), w.want(http.StatusOK, "HEAD", path, "")
-		if head.text != "" || head.Header.Get("Content-Type") != get.Header.Get("Content-Type") {
-			t.Errorf("HEAD %s: %v and the body %q", path, head.Header, head.text)
+	w := servertest.Start(t)
+	w.Create("reviews")
+	for _, path := range []string{"/", "/healthz", "/readyz", "/version", "/metrics", "/apis", servertest.AllRules, servertest.RulesPath, servertest.RulesPath + "/reviews"} {
+		get, head := w.Want(http.StatusOK, "GET", path, ""), w.Want(http.StatusOK, "HEAD", path, "")
+		if head.Text != "" || head.Header.Get("Content-Type") != get.Header.Get("Content-Type") {
+			t.Errorf("HEAD %s: %v and the body %q", path, head.Header, head.Text)
 		}
 	}
-	w.want(http.StatusNotFound, "HEAD", rulesPath+"/none", "")
-	w.want(http.StatusBadRequest, "HEAD", rulesPath+"?watch=true", "")
-	if got := w.want(http.StatusOK, "GET", "/metrics", "").text; !strings.Contains(got, `method="HEAD",route="/healthz"`) {
+	w.Want(http.StatusNotFound, "HEAD", servertest.RulesPath+"/none", "")
+	w.Want(http.StatusBadRequest, "HEAD", servertest.RulesPath+"?watch=true", "")
+	if got := w.Want(http.StatusOK, "GET", "/metrics", "").Text; !strings.Contains(got, `method="HEAD",route="/healthz"`) {
 		t.Errorf("HEAD is not counted as such:\n%s", got)
 	}
 }
@@ -104,8 +106,8 @@ func TestClientHangsUp(t *testing.T) {
 	h := server.New(server.Options{Store: store.Strict(mem), Reads: mem, Registry: reg}).Handler()
 	gone, hangUp := context.WithCancel(t.Context())
 	hangUp()
-	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, "GET", rulesPath+"?resourceVersion=999", nil))
-	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, "DELETE", rulesPath+"/reviews", nil))
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, "GET", servertest.RulesPath+"?resourceVersion=999", nil))
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, "DELETE", servertest.RulesPath+"/reviews", nil))
 	const route = "/apis/config.istio.io/v1alpha2/namespaces/{namespace}/routerules"
 	want := `
 # HELP pilot_http_requests_total Requests answered, by method, route pattern and status code.

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"context"
 	"fmt"
 	"strings"
@@ -54,9 +56,9 @@ func TestRunningWatchesOutliveWrongTokens(t *testing.T) {
 	w := governed(t, func(o *server.Options) {
 		o.Authn = authn.New(authn.Options{Tokens: []authn.TokenVerifier{users}, Registry: reg})
 	})
-	ended := w.watchAs(rulesIn("shop")+"?watch=true", ed)
+	ended := watchAs(w, rulesIn("shop")+"?watch=true", ed)
 	for range 50 {
-		w.do("GET", rulesIn("shop"), "", "Authorization: Bearer wrong-token-of-nobody")
+		w.Do("GET", rulesIn("shop"), "", "Authorization: Bearer wrong-token-of-nobody")
 	}
 	before := gathered(t, reg)
 	for range 3 {
@@ -101,15 +103,15 @@ func (away) Verify(context.Context, string) (identity.Identity, time.Time, error
 // again.
 func TestTokenThatCannotBeVerified(t *testing.T) {
 	tokens := authn.New(authn.Options{Tokens: []authn.TokenVerifier{away{}}})
-	w := start(t, func(o *server.Options) {
+	w := servertest.Start(t, func(o *server.Options) {
 		o.Authn, o.Proxies = tokens, proxyauth.New(proxyauth.Options{Tokens: tokens})
 		o.Discovery = discovery.New(discovery.Options{Source: cache.New(memory.New(), cache.Options{})})
 	})
-	a := w.want(503, "GET", rulesIn("shop"), "", ed)
-	if a.Header.Get("Retry-After") == "" || a.Header.Get("WWW-Authenticate") != "" || a.status(t).Reason != metav1.StatusReasonServiceUnavailable {
-		t.Errorf("%v %s", a.Header, a.text)
+	a := w.Want(503, "GET", rulesIn("shop"), "", ed)
+	if a.Header.Get("Retry-After") == "" || a.Header.Get("WWW-Authenticate") != "" || a.Failure(t).Reason != metav1.StatusReasonServiceUnavailable {
+		t.Errorf("%v %s", a.Header, a.Text)
 	}
-	if a := w.want(503, "GET", "/v1/registration", "", ed); !strings.Contains(a.text, proxyauth.ErrUndecided.Error()) {
-		t.Errorf("a poll: %s", a.text)
+	if a := w.Want(503, "GET", "/v1/registration", "", ed); !strings.Contains(a.Text, proxyauth.ErrUndecided.Error()) {
+		t.Errorf("a poll: %s", a.Text)
 	}
 }

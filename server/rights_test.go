@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"bufio"
 	"context"
 	"crypto/ed25519"
@@ -47,7 +49,7 @@ const (
 )
 
 // governed is a server whose users have roles.
-func governed(t *testing.T, more ...func(*server.Options)) *world {
+func governed(t *testing.T, more ...func(*server.Options)) *servertest.World {
 	t.Helper()
 	var lines strings.Builder
 	for _, name := range []string{"ed", "adam", "vic", "nil"} {
@@ -85,22 +87,22 @@ func governed(t *testing.T, more ...func(*server.Options)) *world {
 	kind, _ := schema.KindByName(schema.KindServiceAccount)
 	known := func(o *schema.Object) { accounts.Put(o.Meta.Namespace, o.Meta.Name, string(o.Meta.UID)) }
 	view.Handle(kind, cache.Handler{Add: known, Update: func(_, o *schema.Object) { known(o) }, Delete: func(o *schema.Object) { accounts.Delete(o.Meta.Namespace, o.Meta.Name) }})
-	w := start(t, append([]func(*server.Options){func(o *server.Options) {
+	w := servertest.Start(t, append([]func(*server.Options){func(o *server.Options) {
 		o.Store, o.Reads, o.Discovery, o.Tokens = objects, view, proxies, issued
 		o.Authn = authn.New(authn.Options{Tokens: []authn.TokenVerifier{tokens, issued.For(authn.AudienceAPI)}})
 		o.Roles, o.Hosts, o.Domain = roles, hosts, "cluster.local"
 	}}, more...)...)
-	w.store, w.discovery = mem, proxies
+	w.Store, w.Discovery = mem, proxies
 	for _, b := range []string{
 		bindingOf("RoleBinding", "shop", "eds", "ClusterRole", "edit", "ed"),
 		bindingOf("RoleBinding", "shop", "adams", "ClusterRole", "admin", "adam"),
 		bindingOf("ClusterRoleBinding", "", "vics", "ClusterRole", "view", "vic"),
 	} {
-		w.made(root, b)
+		made(w, root, b)
 	}
-	w.eventually(vic, 200, "/apis/config.istio.io/v1alpha2/routerules")
-	w.eventually(ed, 200, rulesIn("shop"))
-	w.eventually(adam, 200, rulesIn("shop"))
+	eventually(w, vic, 200, "/apis/config.istio.io/v1alpha2/routerules")
+	eventually(w, ed, 200, rulesIn("shop"))
+	eventually(w, adam, 200, rulesIn("shop"))
 	return w
 }
 
@@ -141,33 +143,33 @@ func pathOf(kind, namespace string) string {
 }
 
 // post sends an object to the URL of its collection.
-func (w *world) post(who, text, query string) answer {
+func post(w *servertest.World, who, text, query string) servertest.Answer {
 	w.Helper()
-	var o object
+	var o servertest.Object
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		w.Fatal(err)
 	}
-	return w.do("POST", pathOf(o.Kind, o.Metadata.Namespace)+query, text, who, asJSON)
+	return w.Do("POST", pathOf(o.Kind, o.Metadata.Namespace)+query, text, who, servertest.AsJSON)
 }
 
-func (w *world) made(who, text string) {
+func made(w *servertest.World, who, text string) {
 	w.Helper()
-	if a := w.post(who, text, ""); a.StatusCode != http.StatusCreated {
-		w.Fatalf("%d %s", a.StatusCode, a.text)
+	if a := post(w, who, text, ""); a.StatusCode != http.StatusCreated {
+		w.Fatalf("%d %s", a.StatusCode, a.Text)
 	}
 }
 
 // eventually waits until a GET has a code, because roles take effect a moment after they are
 // written.
-func (w *world) eventually(who string, code int, path string) {
+func eventually(w *servertest.World, who string, code int, path string) {
 	w.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		a := w.do("GET", path, "", who)
+		a := w.Do("GET", path, "", who)
 		if a.StatusCode == code {
 			return
 		}
 		if time.Now().After(deadline) {
-			w.Fatalf("%s: %d, want %d: %s", path, a.StatusCode, code, a.text)
+			w.Fatalf("%s: %d, want %d: %s", path, a.StatusCode, code, a.Text)
 		}
 	}
 }
@@ -185,21 +187,21 @@ func TestEveryRouteNeedsARight(t *testing.T) {
 	// Their handlers check what the body or the query asks for.
 	inHandler := regexp.MustCompile(`^/debug/problems$|^/apis/registry.istio.io/v1/(transactions|rollbacks|changes|watch|references|preview)$`)
 	routes := 0
-	handler := server.New(server.Options{Store: store.Strict(w.store), Reads: w.store, Discovery: w.discovery}).Handler().(chi.Routes)
+	handler := server.New(server.Options{Store: store.Strict(w.Store), Reads: w.Store, Discovery: w.Discovery}).Handler().(chi.Routes)
 	err := chi.Walk(handler, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		path := parameter.ReplaceAllString(strings.TrimSuffix(route, "/*"), "x")
 		if open.MatchString(path) {
 			return nil
 		}
 		routes++
-		if a := w.do(method, path, ""); a.StatusCode != http.StatusUnauthorized {
-			t.Errorf("%s %s without a proof: %d %s", method, route, a.StatusCode, a.text)
+		if a := w.Do(method, path, ""); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s %s without a proof: %d %s", method, route, a.StatusCode, a.Text)
 		}
-		a := w.do(method, path, "", nil_)
+		a := w.Do(method, path, "", nil_)
 		if a.StatusCode != http.StatusForbidden && !forAll.MatchString(path) && !inHandler.MatchString(path) {
-			t.Errorf("%s %s without a role: %d %s", method, route, a.StatusCode, a.text)
+			t.Errorf("%s %s without a role: %d %s", method, route, a.StatusCode, a.Text)
 		}
-		if strings.Contains(a.text, "there is no right to") {
+		if strings.Contains(a.Text, "there is no right to") {
 			t.Errorf("%s %s has no right", method, route)
 		}
 		return nil
@@ -215,34 +217,34 @@ func TestEveryRouteNeedsARight(t *testing.T) {
 func TestEditorsInspectTheirNamespace(t *testing.T) {
 	w := governed(t)
 	rule := ruleOf("shop", "own")
-	w.made(root, rule)
-	w.made(root, ruleOf("bank", "vault"))
-	w.want(200, "GET", "/apis/registry.istio.io/v1/references?object=RouteRule/shop/own", "", ed)
-	w.want(200, "POST", "/apis/registry.istio.io/v1/preview", rule, ed, asJSON)
-	w.want(200, "POST", "/apis/registry.istio.io/v1/preview?proxiesIn=shop", rule, ed, asJSON)
-	if a := w.want(200, "GET", "/debug/problems?namespace=shop", "", ed); strings.Contains(a.text, "limited") || strings.Contains(a.text, "bank") || !strings.Contains(a.text, `"own"`) {
-		t.Errorf("problems of shop: %s", a.text)
+	made(w, root, rule)
+	made(w, root, ruleOf("bank", "vault"))
+	w.Want(200, "GET", "/apis/registry.istio.io/v1/references?object=RouteRule/shop/own", "", ed)
+	w.Want(200, "POST", "/apis/registry.istio.io/v1/preview", rule, ed, servertest.AsJSON)
+	w.Want(200, "POST", "/apis/registry.istio.io/v1/preview?proxiesIn=shop", rule, ed, servertest.AsJSON)
+	if a := w.Want(200, "GET", "/debug/problems?namespace=shop", "", ed); strings.Contains(a.Text, "limited") || strings.Contains(a.Text, "bank") || !strings.Contains(a.Text, `"own"`) {
+		t.Errorf("problems of shop: %s", a.Text)
 	}
-	if a := w.want(200, "GET", "/debug/problems", "", ed); !strings.Contains(a.text, `"limited":true`) {
-		t.Errorf("problems of all that may be seen: %s", a.text)
+	if a := w.Want(200, "GET", "/debug/problems", "", ed); !strings.Contains(a.Text, `"limited":true`) {
+		t.Errorf("problems of all that may be seen: %s", a.Text)
 	}
-	if a := w.want(200, "GET", "/debug/problems", "", vic); strings.Contains(a.text, "limited") || !strings.Contains(a.text, "bank") {
-		t.Errorf("problems of all: %s", a.text)
+	if a := w.Want(200, "GET", "/debug/problems", "", vic); strings.Contains(a.Text, "limited") || !strings.Contains(a.Text, "bank") {
+		t.Errorf("problems of all: %s", a.Text)
 	}
-	w.want(400, "GET", "/debug/problems?namespace=A/B", "", vic)
+	w.Want(400, "GET", "/debug/problems?namespace=A/B", "", vic)
 }
 
 // TestHistoryNeedsItsRight: a user that may list objects, but not read their history, neither
 // sees what they were nor rolls them back.
 func TestHistoryNeedsItsRight(t *testing.T) {
 	w := governed(t)
-	w.made(root, ruleOf("shop", "own"))
-	w.made(root, roleOf("Role", "shop", "present", `{"apiGroups":["config.istio.io"],"resources":["routerules"],"verbs":["*"]}`))
-	w.made(root, bindingOf("RoleBinding", "shop", "present", "Role", "present", "nil"))
-	w.eventually(nil_, 200, rulesIn("shop"))
-	w.want(403, "GET", "/apis/registry.istio.io/v1/changes?since=1&kind=RouteRule&namespace=shop", "", nil_)
-	w.want(403, "POST", "/apis/registry.istio.io/v1/rollbacks", `{"spec":{"revision":"1","namespace":"shop","kind":"RouteRule"}}`, nil_, asJSON)
-	w.want(200, "GET", "/apis/registry.istio.io/v1/changes?since=1&kind=RouteRule&namespace=shop", "", ed)
+	made(w, root, ruleOf("shop", "own"))
+	made(w, root, roleOf("Role", "shop", "present", `{"apiGroups":["config.istio.io"],"resources":["routerules"],"verbs":["*"]}`))
+	made(w, root, bindingOf("RoleBinding", "shop", "present", "Role", "present", "nil"))
+	eventually(w, nil_, 200, rulesIn("shop"))
+	w.Want(403, "GET", "/apis/registry.istio.io/v1/changes?since=1&kind=RouteRule&namespace=shop", "", nil_)
+	w.Want(403, "POST", "/apis/registry.istio.io/v1/rollbacks", `{"spec":{"revision":"1","namespace":"shop","kind":"RouteRule"}}`, nil_, servertest.AsJSON)
+	w.Want(200, "GET", "/apis/registry.istio.io/v1/changes?since=1&kind=RouteRule&namespace=shop", "", ed)
 }
 
 // TestForeignNamespaceIsClosed lets an editor of the namespace shop try everything on the
@@ -250,13 +252,13 @@ func TestHistoryNeedsItsRight(t *testing.T) {
 // exists there.
 func TestForeignNamespaceIsClosed(t *testing.T) {
 	w := governed(t)
-	w.made(root, ruleOf("bank", "vault-7", `,"labels":{"secret":"vault-8"}`))
-	w.made(root, ruleOf("shop", "own"))
-	before := w.want(200, "GET", rulesIn("bank")+"/vault-7", "", root).text
-	revision := w.want(200, "GET", rulesIn("bank"), "", root).object(t).Metadata.ResourceVersion
+	made(w, root, ruleOf("bank", "vault-7", `,"labels":{"secret":"vault-8"}`))
+	made(w, root, ruleOf("shop", "own"))
+	before := w.Want(200, "GET", rulesIn("bank")+"/vault-7", "", root).Text
+	revision := w.Want(200, "GET", rulesIn("bank"), "", root).Object(t).Metadata.ResourceVersion
 	all := "/apis/config.istio.io/v1alpha2/routerules"
 	op := func(verb, more string) string {
-		return transaction(fmt.Sprintf(`{"verb":%q,"target":{"kind":"RouteRule","namespace":"bank","name":"NAME"}%s}`, verb, more))
+		return servertest.Transaction(fmt.Sprintf(`{"verb":%q,"target":{"kind":"RouteRule","namespace":"bank","name":"NAME"}%s}`, verb, more))
 	}
 	const patch = `,"patchType":"application/merge-patch+json","patch":{"spec":{"precedence":7}}`
 	for _, tc := range []struct{ method, path, body, headers string }{
@@ -275,74 +277,74 @@ func TestForeignNamespaceIsClosed(t *testing.T) {
 		{"GET", all + "?watch=true&timeoutSeconds=1", "", "Accept: text/event-stream"},
 		{"GET", "/apis/registry.istio.io/v1/watch?namespace=bank&timeoutSeconds=1", "", ""},
 		{"GET", "/apis/registry.istio.io/v1/watch?kinds=RouteRule&timeoutSeconds=1", "", "Accept: text/event-stream"},
-		{"GET", changes + "?since=1&namespace=bank", "", ""},
-		{"GET", changes + "?since=1&kind=RouteRule&namespace=bank&name=NAME", "", ""},
-		{"GET", changes + "?since=1", "", ""},
+		{"GET", servertest.Changes + "?since=1&namespace=bank", "", ""},
+		{"GET", servertest.Changes + "?since=1&kind=RouteRule&namespace=bank&name=NAME", "", ""},
+		{"GET", servertest.Changes + "?since=1", "", ""},
 		{"GET", rulesIn("bank") + "/NAME", "", ""},
 		{"GET", rulesIn("bank") + "/NAME/status", "", ""},
 		{"GET", rulesIn("bank") + "/NAME/history", "", ""},
 		{"GET", rulesIn("bank") + "/NAME/history/" + revision, "", ""},
 		{"GET", rulesIn("bank") + "/NAME?watch=true", "", ""},
-		{"POST", rulesIn("bank"), ruleOf("bank", "NAME"), asJSON},
-		{"POST", rulesIn("bank") + "?dryRun=All", ruleOf("bank", "NAME"), asJSON},
-		{"PUT", rulesIn("bank") + "/NAME", ruleOf("bank", "NAME"), asJSON},
-		{"PUT", rulesIn("bank") + "/NAME?dryRun=All", ruleOf("bank", "NAME"), asJSON},
+		{"POST", rulesIn("bank"), ruleOf("bank", "NAME"), servertest.AsJSON},
+		{"POST", rulesIn("bank") + "?dryRun=All", ruleOf("bank", "NAME"), servertest.AsJSON},
+		{"PUT", rulesIn("bank") + "/NAME", ruleOf("bank", "NAME"), servertest.AsJSON},
+		{"PUT", rulesIn("bank") + "/NAME?dryRun=All", ruleOf("bank", "NAME"), servertest.AsJSON},
 		{"PATCH", rulesIn("bank") + "/NAME", `{"spec":{"precedence":7}}`, "Content-Type: application/merge-patch+json"},
 		{"PATCH", rulesIn("bank") + "/NAME", `[{"op":"test","path":"/spec/precedence","value":7}]`, "Content-Type: application/json-patch+json"},
 		{"PATCH", rulesIn("bank") + "/NAME?fieldManager=me", ruleOf("bank", "NAME"), "Content-Type: application/apply-patch+yaml"},
 		{"DELETE", rulesIn("bank") + "/NAME", "", ""},
-		{"DELETE", rulesIn("bank") + "/NAME", `{"preconditions":{"resourceVersion":"1"}}`, asJSON},
+		{"DELETE", rulesIn("bank") + "/NAME", `{"preconditions":{"resourceVersion":"1"}}`, servertest.AsJSON},
 		{"DELETE", rulesIn("bank"), "", ""},
 		{"DELETE", rulesIn("bank") + "?labelSelector=secret&dryRun=All", "", ""},
-		{"POST", transactions, op("delete", ""), asJSON},
-		{"POST", transactions, op("patch", patch), asJSON},
-		{"POST", transactions + "?dryRun=All", op("patch", patch), asJSON},
-		{"POST", transactions, transaction(`{"verb":"create","object":` + ruleOf("bank", "NAME") + `}`), asJSON},
-		{"POST", transactions, transaction(`{"verb":"update","object":` + ruleOf("bank", "NAME") + `}`), asJSON},
-		{"POST", transactions, transaction(`{"verb":"apply","object":` + ruleOf("bank", "NAME") + `}`), asJSON},
-		{"POST", transactions, transaction(`{"verb":"apply","fieldManager":"me","object":` + ruleOf("bank", "NAME") + `}`), asJSON},
-		{"POST", transactions, transaction(`{"verb":"update","object":`+ruleOf("shop", "own")+`}`, `{"verb":"delete","target":{"kind":"RouteRule","namespace":"bank","name":"NAME"}}`), asJSON},
-		{"POST", rollbacks, `{"spec":{"revision":"1","namespace":"bank"}}`, asJSON},
-		{"POST", rollbacks, `{"spec":{"revision":"1","namespace":"bank","kind":"RouteRule","name":"NAME"}}`, asJSON},
-		{"POST", rollbacks + "?dryRun=All", `{"spec":{"revision":"1","namespace":"bank","kind":"RouteRule","steps":true}}`, asJSON},
+		{"POST", servertest.Transactions, op("delete", ""), servertest.AsJSON},
+		{"POST", servertest.Transactions, op("patch", patch), servertest.AsJSON},
+		{"POST", servertest.Transactions + "?dryRun=All", op("patch", patch), servertest.AsJSON},
+		{"POST", servertest.Transactions, servertest.Transaction(`{"verb":"create","object":` + ruleOf("bank", "NAME") + `}`), servertest.AsJSON},
+		{"POST", servertest.Transactions, servertest.Transaction(`{"verb":"update","object":` + ruleOf("bank", "NAME") + `}`), servertest.AsJSON},
+		{"POST", servertest.Transactions, servertest.Transaction(`{"verb":"apply","object":` + ruleOf("bank", "NAME") + `}`), servertest.AsJSON},
+		{"POST", servertest.Transactions, servertest.Transaction(`{"verb":"apply","fieldManager":"me","object":` + ruleOf("bank", "NAME") + `}`), servertest.AsJSON},
+		{"POST", servertest.Transactions, servertest.Transaction(`{"verb":"update","object":`+ruleOf("shop", "own")+`}`, `{"verb":"delete","target":{"kind":"RouteRule","namespace":"bank","name":"NAME"}}`), servertest.AsJSON},
+		{"POST", servertest.Rollbacks, `{"spec":{"revision":"1","namespace":"bank"}}`, servertest.AsJSON},
+		{"POST", servertest.Rollbacks, `{"spec":{"revision":"1","namespace":"bank","kind":"RouteRule","name":"NAME"}}`, servertest.AsJSON},
+		{"POST", servertest.Rollbacks + "?dryRun=All", `{"spec":{"revision":"1","namespace":"bank","kind":"RouteRule","steps":true}}`, servertest.AsJSON},
 		{"GET", "/apis/registry.istio.io/v1/references?object=RouteRule/bank/NAME", "", ""},
 		{"GET", "/apis/registry.istio.io/v1/proxies", "", ""},
 		{"GET", "/apis/registry.istio.io/v1/proxies/sidecar~10.0.0.1~a.bank~bank.svc.cluster.local/config/all", "", ""},
 		{"GET", "/apis/registry.istio.io/v1/proxies/sidecar~10.0.0.1~a.bank~bank.svc.cluster.local/route", "", ""},
 		{"GET", "/apis/registry.istio.io/v1/standings?local=true", "", ""},
-		{"POST", "/apis/registry.istio.io/v1/preview", ruleOf("bank", "NAME"), asJSON},
-		{"POST", "/apis/registry.istio.io/v1/preview", strings.Replace(ruleOf("bank", "NAME"), `"name":`, `"resourceVersion":"1","name":`, 1), asJSON},
-		{"POST", "/apis/registry.istio.io/v1/preview?without=RouteRule/bank/NAME", ruleOf("shop", "own"), asJSON},
-		{"POST", "/apis/registry.istio.io/v1/preview?proxiesIn=bank", ruleOf("shop", "own"), asJSON},
+		{"POST", "/apis/registry.istio.io/v1/preview", ruleOf("bank", "NAME"), servertest.AsJSON},
+		{"POST", "/apis/registry.istio.io/v1/preview", strings.Replace(ruleOf("bank", "NAME"), `"name":`, `"resourceVersion":"1","name":`, 1), servertest.AsJSON},
+		{"POST", "/apis/registry.istio.io/v1/preview?without=RouteRule/bank/NAME", ruleOf("shop", "own"), servertest.AsJSON},
+		{"POST", "/apis/registry.istio.io/v1/preview?proxiesIn=bank", ruleOf("shop", "own"), servertest.AsJSON},
 		{"GET", "/debug/problems?namespace=bank", "", ""},
 		{"GET", "/metrics", "", ""},
 	} {
 		var texts [2]string
 		for i, name := range []string{"vault-7", "no-such-rule"} {
-			a := w.do(tc.method, strings.ReplaceAll(tc.path, "NAME", name), strings.ReplaceAll(tc.body, "NAME", name), slices.DeleteFunc([]string{ed, tc.headers}, func(h string) bool { return h == "" })...)
-			texts[i] = strings.ReplaceAll(a.text, name, "NAME")
+			a := w.Do(tc.method, strings.ReplaceAll(tc.path, "NAME", name), strings.ReplaceAll(tc.body, "NAME", name), slices.DeleteFunc([]string{ed, tc.headers}, func(h string) bool { return h == "" })...)
+			texts[i] = strings.ReplaceAll(a.Text, name, "NAME")
 			if a.StatusCode != http.StatusForbidden || strings.Contains(texts[i], "vault") {
-				t.Errorf("%s %s: %d %s", tc.method, tc.path, a.StatusCode, a.text)
+				t.Errorf("%s %s: %d %s", tc.method, tc.path, a.StatusCode, a.Text)
 			}
 		}
 		if texts[0] != texts[1] {
 			t.Errorf("%s %s shows what exists:\n%s\n%s", tc.method, tc.path, texts[0], texts[1])
 		}
 	}
-	if a := w.want(200, "GET", "/debug/problems", "", ed); strings.Contains(a.text, "vault") || strings.Contains(a.text, "bank") {
-		t.Errorf("problems: %s", a.text)
+	if a := w.Want(200, "GET", "/debug/problems", "", ed); strings.Contains(a.Text, "vault") || strings.Contains(a.Text, "bank") {
+		t.Errorf("problems: %s", a.Text)
 	}
-	if after := w.want(200, "GET", rulesIn("bank")+"/vault-7", "", root).text; withoutStatus(after) != withoutStatus(before) {
+	if after := w.Want(200, "GET", rulesIn("bank")+"/vault-7", "", root).Text; withoutStatus(after) != withoutStatus(before) {
 		t.Errorf("changed from %s\nto %s", before, after)
 	}
 	for _, text := range []string{ruleOf("shop", "more")} {
-		w.made(ed, text)
+		made(w, ed, text)
 	}
-	w.want(200, "GET", rulesIn("shop"), "", ed)
-	w.want(403, "GET", pathOf("Role", "shop"), "", ed)
-	w.want(200, "GET", pathOf("Role", "shop"), "", adam)
-	w.want(403, "GET", "/debug/pprof/heap", "", ed)
-	w.want(200, "GET", "/debug/pprof/heap", "", root)
+	w.Want(200, "GET", rulesIn("shop"), "", ed)
+	w.Want(403, "GET", pathOf("Role", "shop"), "", ed)
+	w.Want(200, "GET", pathOf("Role", "shop"), "", adam)
+	w.Want(403, "GET", "/debug/pprof/heap", "", ed)
+	w.Want(200, "GET", "/debug/pprof/heap", "", root)
 }
 
 // withoutStatus returns an object without its status.
@@ -362,87 +364,87 @@ const (
 func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	w := governed(t)
 	// What adam may give.
-	w.made(adam, roleOf("Role", "shop", "cleaner", deleteSecrets))
-	w.made(adam, bindingOf("RoleBinding", "shop", "cleaners", "Role", "cleaner", "nil"))
-	w.made(adam, bindingOf("RoleBinding", "shop", "editors", "ClusterRole", "edit", "nil"))
+	made(w, adam, roleOf("Role", "shop", "cleaner", deleteSecrets))
+	made(w, adam, bindingOf("RoleBinding", "shop", "cleaners", "Role", "cleaner", "nil"))
+	made(w, adam, bindingOf("RoleBinding", "shop", "editors", "ClusterRole", "edit", "nil"))
 	// The history of the role has a version with more rights than the present one.
-	w.made(root, roleOf("Role", "shop", "old", everything))
-	old := w.want(200, "GET", pathOf("Role", "shop")+"/old", "", root).object(t).Metadata.ResourceVersion
-	w.want(200, "PUT", pathOf("Role", "shop")+"/old", roleOf("Role", "shop", "old", deleteSecrets), root, asJSON)
-	w.made(root, roleOf("ClusterRole", "", "all", everything))
-	w.made(root, roleOf("Role", "shop", "strong", everything))
-	w.made(root, bindingOf("RoleBinding", "shop", "strongs", "ClusterRole", "all", "root"))
+	made(w, root, roleOf("Role", "shop", "old", everything))
+	old := w.Want(200, "GET", pathOf("Role", "shop")+"/old", "", root).Object(t).Metadata.ResourceVersion
+	w.Want(200, "PUT", pathOf("Role", "shop")+"/old", roleOf("Role", "shop", "old", deleteSecrets), root, servertest.AsJSON)
+	made(w, root, roleOf("ClusterRole", "", "all", everything))
+	made(w, root, roleOf("Role", "shop", "strong", everything))
+	made(w, root, bindingOf("RoleBinding", "shop", "strongs", "ClusterRole", "all", "root"))
 	const note = `{"metadata":{"annotations":{"note":"x"}}}`
 	revision := func() string {
-		return w.want(200, "GET", "/apis/rbac.authorization.k8s.io/v1/roles", "", root).object(t).Metadata.ResourceVersion
+		return w.Want(200, "GET", "/apis/rbac.authorization.k8s.io/v1/roles", "", root).Object(t).Metadata.ResourceVersion
 	}
 	begin := revision()
 	role, merge := pathOf("Role", "shop")+"/cleaner", "Content-Type: application/merge-patch+json"
 	more := roleOf("Role", "shop", "cleaner", readStandings)
 	mine := bindingOf("RoleBinding", "shop", "mine", "Role", "cleaner", "adam")
 	in := func(verb, object string) string { return fmt.Sprintf(`{"verb":%q,"object":%s}`, verb, object) }
-	for name, a := range map[string]answer{
-		"a role":                     w.post(adam, roleOf("Role", "shop", "big", everything), ""),
-		"a role, tried":              w.post(adam, roleOf("Role", "shop", "big", everything), "?dryRun=All"),
-		"one right more":             w.do("PUT", role, more, adam, asJSON),
-		"a patch":                    w.do("PATCH", role, `{"rules":[`+readStandings+`]}`, adam, merge),
-		"a JSON patch":               w.do("PATCH", role, `[{"op":"add","path":"/rules/-","value":`+readStandings+`}]`, adam, "Content-Type: application/json-patch+json"),
-		"server-side apply":          w.do("PATCH", role+"?fieldManager=me&force=true", more, adam, "Content-Type: application/apply-patch+yaml"),
-		"a new role, applied":        w.do("PATCH", pathOf("Role", "shop")+"/big?fieldManager=me", roleOf("Role", "shop", "big", everything), adam, "Content-Type: application/apply-patch+yaml"),
-		"a binding of all":           w.post(adam, bindingOf("RoleBinding", "shop", "mine", "ClusterRole", "all", "adam"), ""),
-		"a binding of nothing":       w.post(adam, bindingOf("RoleBinding", "shop", "mine", "ClusterRole", "comes-later", "adam"), ""),
-		"a binding everywhere":       w.post(adam, bindingOf("ClusterRoleBinding", "", "mine", "ClusterRole", "edit", "adam"), ""),
-		"a cluster role":             w.post(adam, roleOf("ClusterRole", "", "small", deleteSecrets), ""),
-		"another role of a binding":  w.do("PATCH", pathOf("RoleBinding", "shop")+"/cleaners", `{"roleRef":{"kind":"ClusterRole","name":"all"}}`, adam, merge),
-		"an annotation of a role":    w.do("PATCH", pathOf("Role", "shop")+"/strong", note, adam, merge),
-		"a label of a role":          w.do("PATCH", pathOf("Role", "shop")+"/strong", strings.Replace(note, "annotations", "labels", 1), adam, merge),
-		"an annotation of a binding": w.do("PATCH", pathOf("RoleBinding", "shop")+"/strongs", note, adam, merge),
-		"a label of a binding":       w.do("PATCH", pathOf("RoleBinding", "shop")+"/strongs", strings.Replace(note, "annotations", "labels", 1), adam, merge),
-		"raise and bind":             w.do("POST", transactions, transaction(in("update", roleOf("Role", "shop", "cleaner", everything)), in("create", mine)), adam, asJSON),
-		"make and bind":              w.do("POST", transactions, transaction(in("create", roleOf("Role", "shop", "big", everything)), in("create", bindingOf("RoleBinding", "shop", "mine", "Role", "big", "adam"))), adam, asJSON),
-		"raise, by a patch": w.do("POST", transactions, transaction(`{"verb":"patch","target":{"kind":"Role","namespace":"shop","name":"cleaner"},
-			"patchType":"application/merge-patch+json","patch":{"rules":[`+everything+`]}}`, in("create", mine)), adam, asJSON),
-		"roll back to more":  w.do("POST", rollbacks, `{"spec":{"revision":"`+old+`","namespace":"shop","kind":"Role","name":"old"}}`, adam, asJSON),
-		"roll back in steps": w.do("POST", rollbacks, `{"spec":{"revision":"`+old+`","namespace":"shop","kind":"Role","name":"old","steps":true}}`, adam, asJSON),
+	for name, a := range map[string]servertest.Answer{
+		"a role":                     post(w, adam, roleOf("Role", "shop", "big", everything), ""),
+		"a role, tried":              post(w, adam, roleOf("Role", "shop", "big", everything), "?dryRun=All"),
+		"one right more":             w.Do("PUT", role, more, adam, servertest.AsJSON),
+		"a patch":                    w.Do("PATCH", role, `{"rules":[`+readStandings+`]}`, adam, merge),
+		"a JSON patch":               w.Do("PATCH", role, `[{"op":"add","path":"/rules/-","value":`+readStandings+`}]`, adam, "Content-Type: application/json-patch+json"),
+		"server-side apply":          w.Do("PATCH", role+"?fieldManager=me&force=true", more, adam, "Content-Type: application/apply-patch+yaml"),
+		"a new role, applied":        w.Do("PATCH", pathOf("Role", "shop")+"/big?fieldManager=me", roleOf("Role", "shop", "big", everything), adam, "Content-Type: application/apply-patch+yaml"),
+		"a binding of all":           post(w, adam, bindingOf("RoleBinding", "shop", "mine", "ClusterRole", "all", "adam"), ""),
+		"a binding of nothing":       post(w, adam, bindingOf("RoleBinding", "shop", "mine", "ClusterRole", "comes-later", "adam"), ""),
+		"a binding everywhere":       post(w, adam, bindingOf("ClusterRoleBinding", "", "mine", "ClusterRole", "edit", "adam"), ""),
+		"a cluster role":             post(w, adam, roleOf("ClusterRole", "", "small", deleteSecrets), ""),
+		"another role of a binding":  w.Do("PATCH", pathOf("RoleBinding", "shop")+"/cleaners", `{"roleRef":{"kind":"ClusterRole","name":"all"}}`, adam, merge),
+		"an annotation of a role":    w.Do("PATCH", pathOf("Role", "shop")+"/strong", note, adam, merge),
+		"a label of a role":          w.Do("PATCH", pathOf("Role", "shop")+"/strong", strings.Replace(note, "annotations", "labels", 1), adam, merge),
+		"an annotation of a binding": w.Do("PATCH", pathOf("RoleBinding", "shop")+"/strongs", note, adam, merge),
+		"a label of a binding":       w.Do("PATCH", pathOf("RoleBinding", "shop")+"/strongs", strings.Replace(note, "annotations", "labels", 1), adam, merge),
+		"raise and bind":             w.Do("POST", servertest.Transactions, servertest.Transaction(in("update", roleOf("Role", "shop", "cleaner", everything)), in("create", mine)), adam, servertest.AsJSON),
+		"make and bind":              w.Do("POST", servertest.Transactions, servertest.Transaction(in("create", roleOf("Role", "shop", "big", everything)), in("create", bindingOf("RoleBinding", "shop", "mine", "Role", "big", "adam"))), adam, servertest.AsJSON),
+		"raise, by a patch": w.Do("POST", servertest.Transactions, servertest.Transaction(`{"verb":"patch","target":{"kind":"Role","namespace":"shop","name":"cleaner"},
+			"patchType":"application/merge-patch+json","patch":{"rules":[`+everything+`]}}`, in("create", mine)), adam, servertest.AsJSON),
+		"roll back to more":  w.Do("POST", servertest.Rollbacks, `{"spec":{"revision":"`+old+`","namespace":"shop","kind":"Role","name":"old"}}`, adam, servertest.AsJSON),
+		"roll back in steps": w.Do("POST", servertest.Rollbacks, `{"spec":{"revision":"`+old+`","namespace":"shop","kind":"Role","name":"old","steps":true}}`, adam, servertest.AsJSON),
 	} {
 		if a.StatusCode != http.StatusForbidden {
-			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.Text)
 		}
 	}
 	if now := revision(); now != begin {
 		t.Errorf("something was changed: revision %s, then %s", begin, now)
 	}
 	// The words of Kubernetes.
-	a := w.post(adam, roleOf("Role", "shop", "big", readStandings), "")
-	if st := a.status(t); !strings.Contains(st.Message, `user "adam" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:`) ||
+	a := post(w, adam, roleOf("Role", "shop", "big", readStandings), "")
+	if st := a.Failure(t); !strings.Contains(st.Message, `user "adam" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:`) ||
 		!strings.Contains(st.Message, `{APIGroups:["registry.istio.io"], Resources:["standings"], Verbs:["get"]}`) {
-		t.Errorf("%s", a.text)
+		t.Errorf("%s", a.Text)
 	}
 	// With the verbs escalate and bind it is allowed.
-	w.made(root, roleOf("ClusterRole", "", "giver", `{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles","clusterroles"],"verbs":["escalate","bind"]}`))
-	w.made(root, bindingOf("RoleBinding", "shop", "givers", "ClusterRole", "giver", "adam"))
+	made(w, root, roleOf("ClusterRole", "", "giver", `{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles","clusterroles"],"verbs":["escalate","bind"]}`))
+	made(w, root, bindingOf("RoleBinding", "shop", "givers", "ClusterRole", "giver", "adam"))
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		if a = w.post(adam, roleOf("Role", "shop", "big", everything), ""); a.StatusCode == http.StatusCreated {
+		if a = post(w, adam, roleOf("Role", "shop", "big", everything), ""); a.StatusCode == http.StatusCreated {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("with escalate: %s", a.text)
+			t.Fatalf("with escalate: %s", a.Text)
 		}
 	}
-	w.made(adam, bindingOf("RoleBinding", "shop", "mine", "ClusterRole", "all", "adam"))
+	made(w, adam, bindingOf("RoleBinding", "shop", "mine", "ClusterRole", "all", "adam"))
 }
 
 // TestAggregatedRolesGiveNothingNew checks that who writes a ClusterRole whose label another
 // one aggregates needs its rights, and that an aggregationRule takes all rights.
 func TestAggregatedRolesGiveNothingNew(t *testing.T) {
 	w := governed(t)
-	w.made(root, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"sum"},"rules":[],
+	made(w, root, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"sum"},"rules":[],
 		"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"sum"}}]}}`)
-	w.made(root, roleOf("ClusterRole", "", "part", `{"apiGroups":["config.istio.io"],"resources":["routerules"],"verbs":["create"]}`, `,"labels":{"to":"sum"}`))
-	w.made(root, bindingOf("RoleBinding", "bank", "sums", "ClusterRole", "sum", "nil"))
-	w.made(root, roleOf("ClusterRole", "", "writer", `{"apiGroups":["rbac.authorization.k8s.io"],"resources":["clusterroles"],"verbs":["create","update","patch"]}`))
-	w.made(root, bindingOf("ClusterRoleBinding", "", "writers", "ClusterRole", "writer", "vic"))
-	for deadline := time.Now().Add(10 * time.Second); w.post(nil_, ruleOf("bank", "r"), "").StatusCode != http.StatusCreated; {
+	made(w, root, roleOf("ClusterRole", "", "part", `{"apiGroups":["config.istio.io"],"resources":["routerules"],"verbs":["create"]}`, `,"labels":{"to":"sum"}`))
+	made(w, root, bindingOf("RoleBinding", "bank", "sums", "ClusterRole", "sum", "nil"))
+	made(w, root, roleOf("ClusterRole", "", "writer", `{"apiGroups":["rbac.authorization.k8s.io"],"resources":["clusterroles"],"verbs":["create","update","patch"]}`))
+	made(w, root, bindingOf("ClusterRoleBinding", "", "writers", "ClusterRole", "writer", "vic"))
+	for deadline := time.Now().Add(10 * time.Second); post(w, nil_, ruleOf("bank", "r"), "").StatusCode != http.StatusCreated; {
 		if time.Now().After(deadline) {
 			t.Fatal("an aggregated right has no effect")
 		}
@@ -451,19 +453,19 @@ func TestAggregatedRolesGiveNothingNew(t *testing.T) {
 		"a part":             roleOf("ClusterRole", "", "more", everything, `,"labels":{"to":"sum"}`),
 		"an aggregationRule": `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"sum-2"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"sum-2"}}]}}`,
 	} {
-		if a := w.post(vic, text, ""); a.StatusCode != http.StatusForbidden || !strings.Contains(a.text, "attempting to grant") {
-			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
+		if a := post(w, vic, text, ""); a.StatusCode != http.StatusForbidden || !strings.Contains(a.Text, "attempting to grant") {
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.Text)
 		}
 	}
 	// To remove an aggregationRule takes all rights, too.
-	w.made(root, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"sum-3"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"none"}}]}}`)
-	if a := w.do("PATCH", pathOf("ClusterRole", "")+"/sum-3", `{"aggregationRule":null}`, vic, "Content-Type: application/merge-patch+json"); a.StatusCode != http.StatusForbidden {
-		t.Errorf("without its aggregationRule: %d %s", a.StatusCode, a.text)
+	made(w, root, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"sum-3"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"none"}}]}}`)
+	if a := w.Do("PATCH", pathOf("ClusterRole", "")+"/sum-3", `{"aggregationRule":null}`, vic, "Content-Type: application/merge-patch+json"); a.StatusCode != http.StatusForbidden {
+		t.Errorf("without its aggregationRule: %d %s", a.StatusCode, a.Text)
 	}
 	// A label makes the rights of a role a part of another one.
-	w.made(root, roleOf("ClusterRole", "", "free", everything))
-	if a := w.do("PATCH", pathOf("ClusterRole", "")+"/free", `{"metadata":{"labels":{"to":"sum"}}}`, vic, "Content-Type: application/merge-patch+json"); a.StatusCode != http.StatusForbidden {
-		t.Errorf("a label: %d %s", a.StatusCode, a.text)
+	made(w, root, roleOf("ClusterRole", "", "free", everything))
+	if a := w.Do("PATCH", pathOf("ClusterRole", "")+"/free", `{"metadata":{"labels":{"to":"sum"}}}`, vic, "Content-Type: application/merge-patch+json"); a.StatusCode != http.StatusForbidden {
+		t.Errorf("a label: %d %s", a.StatusCode, a.Text)
 	}
 }
 
@@ -473,26 +475,26 @@ func TestRunningWatchesLoseTheirRight(t *testing.T) {
 	outside.Slow(t)
 	w := governed(t)
 	for _, path := range []string{rulesIn("shop") + "?watch=true", "/apis/registry.istio.io/v1/watch?kinds=RouteRule&namespace=shop"} {
-		ended := w.watchAs(path, ed)
-		w.want(200, "DELETE", pathOf("RoleBinding", "shop")+"/eds", "", root)
-		w.ends(path, ended)
-		w.made(root, bindingOf("RoleBinding", "shop", "eds", "ClusterRole", "edit", "ed"))
-		w.eventually(ed, 200, rulesIn("shop"))
+		ended := watchAs(w, path, ed)
+		w.Want(200, "DELETE", pathOf("RoleBinding", "shop")+"/eds", "", root)
+		ends(w, path, ended)
+		made(w, root, bindingOf("RoleBinding", "shop", "eds", "ClusterRole", "edit", "ed"))
+		eventually(w, ed, 200, rulesIn("shop"))
 
 		// The right of the one that it acts as remains; the right to act so does not.
 		actors := pathOf("ClusterRoleBinding", "") + "/actors"
-		w.made(root, bindingOf("ClusterRoleBinding", "", "actors", "ClusterRole", "cluster-admin", "nil"))
-		w.eventually(nil_, 200, rulesIn("bank"))
-		ended = w.watchAs(path, nil_, "Impersonate-User: ed")
-		w.want(200, "DELETE", actors, "", root)
-		w.ends(path+" as another user", ended)
+		made(w, root, bindingOf("ClusterRoleBinding", "", "actors", "ClusterRole", "cluster-admin", "nil"))
+		eventually(w, nil_, 200, rulesIn("bank"))
+		ended = watchAs(w, path, nil_, "Impersonate-User: ed")
+		w.Want(200, "DELETE", actors, "", root)
+		ends(w, path+" as another user", ended)
 	}
 }
 
 // watchAs starts a watch with headers. The channel is closed when it ends.
-func (w *world) watchAs(path string, headers ...string) <-chan struct{} {
+func watchAs(w *servertest.World, path string, headers ...string) <-chan struct{} {
 	w.Helper()
-	req, err := http.NewRequestWithContext(w.Context(), http.MethodGet, w.url+path, nil)
+	req, err := http.NewRequestWithContext(w.Context(), http.MethodGet, w.URL+path, nil)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -514,7 +516,7 @@ func (w *world) watchAs(path string, headers ...string) <-chan struct{} {
 	return ended
 }
 
-func (w *world) ends(path string, ended <-chan struct{}) {
+func ends(w *servertest.World, path string, ended <-chan struct{}) {
 	w.Helper()
 	select {
 	case <-ended:
@@ -528,23 +530,23 @@ func (w *world) ends(path string, ended <-chan struct{}) {
 func TestImpersonation(t *testing.T) {
 	w := governed(t)
 	as := func(user string) string { return "Impersonate-User: " + user }
-	w.want(200, "GET", rulesIn("shop"), "", root, as("ed"))
-	w.want(403, "GET", rulesIn("bank"), "", root, as("ed"))
-	w.want(200, "GET", rulesIn("bank"), "", root, as("nobody"), "Impersonate-Group: "+identity.Masters)
-	w.want(403, "GET", rulesIn("shop"), "", ed, as("ed"))
-	w.want(403, "GET", rulesIn("shop"), "", vic, as("root"), "Impersonate-Group: "+identity.Masters)
-	w.want(400, "GET", rulesIn("shop"), "", root, "Impersonate-Group: x")
-	w.want(400, "GET", rulesIn("shop"), "", root, as("a"), as("b"))
-	w.want(403, "GET", rulesIn("shop"), "", root, as("ed"), "Impersonate-Extra-Scopes: x")
-	w.made(root, roleOf("ClusterRole", "", "actor", `{"apiGroups":[""],"resources":["users"],"resourceNames":["ed"],"verbs":["impersonate"]}`))
-	w.made(root, bindingOf("ClusterRoleBinding", "", "actors", "ClusterRole", "actor", "nil"))
-	for deadline := time.Now().Add(10 * time.Second); w.do("GET", rulesIn("shop"), "", nil_, as("ed")).StatusCode != http.StatusOK; {
+	w.Want(200, "GET", rulesIn("shop"), "", root, as("ed"))
+	w.Want(403, "GET", rulesIn("bank"), "", root, as("ed"))
+	w.Want(200, "GET", rulesIn("bank"), "", root, as("nobody"), "Impersonate-Group: "+identity.Masters)
+	w.Want(403, "GET", rulesIn("shop"), "", ed, as("ed"))
+	w.Want(403, "GET", rulesIn("shop"), "", vic, as("root"), "Impersonate-Group: "+identity.Masters)
+	w.Want(400, "GET", rulesIn("shop"), "", root, "Impersonate-Group: x")
+	w.Want(400, "GET", rulesIn("shop"), "", root, as("a"), as("b"))
+	w.Want(403, "GET", rulesIn("shop"), "", root, as("ed"), "Impersonate-Extra-Scopes: x")
+	made(w, root, roleOf("ClusterRole", "", "actor", `{"apiGroups":[""],"resources":["users"],"resourceNames":["ed"],"verbs":["impersonate"]}`))
+	made(w, root, bindingOf("ClusterRoleBinding", "", "actors", "ClusterRole", "actor", "nil"))
+	for deadline := time.Now().Add(10 * time.Second); w.Do("GET", rulesIn("shop"), "", nil_, as("ed")).StatusCode != http.StatusOK; {
 		if time.Now().After(deadline) {
 			t.Fatal("the right has no effect")
 		}
 	}
-	w.want(403, "GET", rulesIn("shop"), "", nil_, as("adam"))
-	w.want(403, "GET", rulesIn("shop"), "", nil_, as("ed"), "Impersonate-Group: shop")
+	w.Want(403, "GET", rulesIn("shop"), "", nil_, as("adam"))
+	w.Want(403, "GET", rulesIn("shop"), "", nil_, as("ed"), "Impersonate-Group: shop")
 }
 
 // TestImpersonatedGroups checks which groups somebody has that a client acts as: those of
@@ -569,7 +571,7 @@ func TestImpersonatedGroups(t *testing.T) {
 		{"system:serviceaccount:Shop:a", nil, []string{identity.Authenticated}},
 		{"system:serviceaccount:shop:A_b", nil, []string{identity.Authenticated}},
 	} {
-		headers := []string{root, asJSON, "Impersonate-User: " + tc.user}
+		headers := []string{root, servertest.AsJSON, "Impersonate-User: " + tc.user}
 		for _, group := range append(slices.Clone(tc.groups), identity.Masters) { // So that all may ask.
 			headers = append(headers, "Impersonate-Group: "+group)
 		}
@@ -580,7 +582,7 @@ func TestImpersonatedGroups(t *testing.T) {
 		review := struct {
 			Status struct{ UserInfo struct{ Groups []string } }
 		}{}
-		if err := json.Unmarshal([]byte(w.want(201, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", `{}`, headers...).text), &review); err != nil {
+		if err := json.Unmarshal([]byte(w.Want(201, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", `{}`, headers...).Text), &review); err != nil {
 			t.Fatal(err)
 		}
 		got := review.Status.UserInfo.Groups
@@ -590,28 +592,28 @@ func TestImpersonatedGroups(t *testing.T) {
 		}
 	}
 	// A right on ServiceAccounts is none on users whose names only begin like theirs.
-	w.made(root, roleOf("Role", "shop", "actor", `{"apiGroups":[""],"resources":["serviceaccounts"],"verbs":["impersonate"]}`))
-	w.made(root, bindingOf("RoleBinding", "shop", "actors", "Role", "actor", "nil"))
-	for deadline := time.Now().Add(10 * time.Second); w.do("GET", "/version", "", nil_, "Impersonate-User: system:serviceaccount:shop:a").StatusCode != http.StatusOK; {
+	made(w, root, roleOf("Role", "shop", "actor", `{"apiGroups":[""],"resources":["serviceaccounts"],"verbs":["impersonate"]}`))
+	made(w, root, bindingOf("RoleBinding", "shop", "actors", "Role", "actor", "nil"))
+	for deadline := time.Now().Add(10 * time.Second); w.Do("GET", "/version", "", nil_, "Impersonate-User: system:serviceaccount:shop:a").StatusCode != http.StatusOK; {
 		if time.Now().After(deadline) {
 			t.Fatal("the right has no effect")
 		}
 	}
-	w.want(403, "GET", "/version", "", nil_, "Impersonate-User: system:serviceaccount:shop:a:b")
+	w.Want(403, "GET", "/version", "", nil_, "Impersonate-User: system:serviceaccount:shop:a:b")
 }
 
 // TestNamespacesHaveNames checks the right to a namespace, by its name, and that to list them.
 func TestNamespacesHaveNames(t *testing.T) {
 	w := governed(t)
-	w.made(root, roleOf("ClusterRole", "", "one", `{"apiGroups":[""],"resources":["namespaces"],"resourceNames":["shop"],"verbs":["get"]}`))
-	w.made(root, bindingOf("ClusterRoleBinding", "", "ones", "ClusterRole", "one", "nil"))
-	w.eventually(nil_, 200, "/api/v1/namespaces/shop")
-	w.want(403, "GET", "/api/v1/namespaces/bank", "", nil_)
-	w.made(root, roleOf("ClusterRole", "", "any", `{"apiGroups":[""],"resources":["namespaces"],"verbs":["get"]}`))
-	w.made(root, bindingOf("ClusterRoleBinding", "", "anys", "ClusterRole", "any", "nil"))
-	w.eventually(nil_, 200, "/api/v1/namespaces/bank")
-	w.want(403, "GET", "/api/v1/namespaces", "", nil_)
-	w.want(404, "GET", "/api/v1/namespaces", "", vic)
+	made(w, root, roleOf("ClusterRole", "", "one", `{"apiGroups":[""],"resources":["namespaces"],"resourceNames":["shop"],"verbs":["get"]}`))
+	made(w, root, bindingOf("ClusterRoleBinding", "", "ones", "ClusterRole", "one", "nil"))
+	eventually(w, nil_, 200, "/api/v1/namespaces/shop")
+	w.Want(403, "GET", "/api/v1/namespaces/bank", "", nil_)
+	made(w, root, roleOf("ClusterRole", "", "any", `{"apiGroups":[""],"resources":["namespaces"],"verbs":["get"]}`))
+	made(w, root, bindingOf("ClusterRoleBinding", "", "anys", "ClusterRole", "any", "nil"))
+	eventually(w, nil_, 200, "/api/v1/namespaces/bank")
+	w.Want(403, "GET", "/api/v1/namespaces", "", nil_)
+	w.Want(404, "GET", "/api/v1/namespaces", "", vic)
 }
 
 // TestRulesForHostsOfOthers checks that a rule for a host of another namespace, and one that
@@ -626,12 +628,12 @@ func TestRulesForHostsOfOthers(t *testing.T) {
 		return fmt.Sprintf(`{"apiVersion":"networking.istio.io/v1","kind":"VirtualService","metadata":{"name":%q,"namespace":"shop"},
 			"spec":{"hosts":[%q],"gateways":[%q],"http":[{"route":[{"destination":{"host":"web"}}]}]}}`, name, host, gateway)
 	}
-	w.made(root, strings.Replace(entry("bank", "*.pay.example"), `"e"`, `"pay"`, 1))
-	w.made(root, strings.Replace(entry("shop", "own.pay.example"), `"e"`, `"own"`, 1))
-	w.made(root, entry("bank", "api.bank.example"))
-	w.made(root, strings.Replace(entry("bank", "ledger.bank.svc.cluster.local"), `"e"`, `"ledger"`, 1))
-	w.made(ed, entry("shop", "web.shop.example"))
-	for deadline := time.Now().Add(10 * time.Second); w.post(ed, virtual("probe", "api.bank.example", "mesh"), "?dryRun=All").StatusCode != http.StatusForbidden; {
+	made(w, root, strings.Replace(entry("bank", "*.pay.example"), `"e"`, `"pay"`, 1))
+	made(w, root, strings.Replace(entry("shop", "own.pay.example"), `"e"`, `"own"`, 1))
+	made(w, root, entry("bank", "api.bank.example"))
+	made(w, root, strings.Replace(entry("bank", "ledger.bank.svc.cluster.local"), `"e"`, `"ledger"`, 1))
+	made(w, ed, entry("shop", "web.shop.example"))
+	for deadline := time.Now().Add(10 * time.Second); post(w, ed, virtual("probe", "api.bank.example", "mesh"), "?dryRun=All").StatusCode != http.StatusForbidden; {
 		if time.Now().After(deadline) {
 			t.Fatal("a rule for a host of another namespace is stored")
 		}
@@ -643,23 +645,23 @@ func TestRulesForHostsOfOthers(t *testing.T) {
 		"route rule": rule, "gateway": virtual("a", "new.example", "bank/edge"),
 		"policy": `{"apiVersion":"networking.istio.io/v1","kind":"DestinationRule","metadata":{"name":"d","namespace":"shop"},"spec":{"host":"ledger.bank.svc.cluster.local"}}`,
 	} {
-		a := w.post(ed, text, "")
-		if a.StatusCode != http.StatusForbidden || !strings.Contains(a.text, `in the namespace \"bank\"`) {
-			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
+		a := post(w, ed, text, "")
+		if a.StatusCode != http.StatusForbidden || !strings.Contains(a.Text, `in the namespace \"bank\"`) {
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.Text)
 		}
 	}
-	w.made(ed, virtual("own", "web.shop.example", "mesh"))
-	w.made(ed, virtual("own-part", "own.pay.example", "mesh"))
-	w.made(ed, virtual("new", "new.example", "edge"))
-	w.made(root, roleOf("Role", "bank", "guests", `{"apiGroups":["networking.istio.io"],"resources":["serviceentries"],"verbs":["route"]},{"apiGroups":["networking.istio.io"],"resources":["gateways"],"resourceNames":["edge"],"verbs":["attach"]}`))
-	w.made(root, bindingOf("RoleBinding", "bank", "guests", "Role", "guests", "ed"))
-	for deadline := time.Now().Add(10 * time.Second); w.post(ed, virtual("a", "api.bank.example", "bank/edge"), "").StatusCode != http.StatusCreated; {
+	made(w, ed, virtual("own", "web.shop.example", "mesh"))
+	made(w, ed, virtual("own-part", "own.pay.example", "mesh"))
+	made(w, ed, virtual("new", "new.example", "edge"))
+	made(w, root, roleOf("Role", "bank", "guests", `{"apiGroups":["networking.istio.io"],"resources":["serviceentries"],"verbs":["route"]},{"apiGroups":["networking.istio.io"],"resources":["gateways"],"resourceNames":["edge"],"verbs":["attach"]}`))
+	made(w, root, bindingOf("RoleBinding", "bank", "guests", "Role", "guests", "ed"))
+	for deadline := time.Now().Add(10 * time.Second); post(w, ed, virtual("a", "api.bank.example", "bank/edge"), "").StatusCode != http.StatusCreated; {
 		if time.Now().After(deadline) {
 			t.Fatal("the verbs have no effect")
 		}
 	}
-	if a := w.post(ed, virtual("b", "api.bank.example", "bank/other"), ""); a.StatusCode != http.StatusForbidden {
-		t.Errorf("another Gateway: %d %s", a.StatusCode, a.text)
+	if a := post(w, ed, virtual("b", "api.bank.example", "bank/other"), ""); a.StatusCode != http.StatusForbidden {
+		t.Errorf("another Gateway: %d %s", a.StatusCode, a.Text)
 	}
 }
 
@@ -667,7 +669,7 @@ func TestRulesForHostsOfOthers(t *testing.T) {
 func TestReviewsFollowRoles(t *testing.T) {
 	w := governed(t)
 	review := func(who, path, spec string) string {
-		return w.want(201, "POST", "/apis/"+path, `{"spec":`+spec+`}`, who, asJSON).text
+		return w.Want(201, "POST", "/apis/"+path, `{"spec":`+spec+`}`, who, servertest.AsJSON).Text
 	}
 	const access = "authorization.k8s.io/v1/selfsubjectaccessreviews"
 	in := func(namespace string) string {
@@ -686,20 +688,20 @@ func TestReviewsFollowRoles(t *testing.T) {
 		!strings.Contains(got, `"/apis/*"`) {
 		t.Error(got)
 	}
-	if got := w.want(201, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", `{}`, ed, asJSON).text; !strings.Contains(got, `"userInfo":{"username":"ed","uid":"1","groups":["system:authenticated"]}`) {
+	if got := w.Want(201, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", `{}`, ed, servertest.AsJSON).Text; !strings.Contains(got, `"userInfo":{"username":"ed","uid":"1","groups":["system:authenticated"]}`) {
 		t.Error(got)
 	}
 	// A review of a resource without a name is not one of a path.
-	w.made(root, roleOf("ClusterRole", "", "paths", `{"nonResourceURLs":["*"],"verbs":["*"]}`))
-	w.made(root, bindingOf("ClusterRoleBinding", "", "paths", "ClusterRole", "paths", "nil"))
-	w.eventually(nil_, 200, "/metrics")
+	made(w, root, roleOf("ClusterRole", "", "paths", `{"nonResourceURLs":["*"],"verbs":["*"]}`))
+	made(w, root, bindingOf("ClusterRoleBinding", "", "paths", "ClusterRole", "paths", "nil"))
+	eventually(w, nil_, 200, "/metrics")
 	if got := review(nil_, access, `{"resourceAttributes":{"verb":"get"}}`); !strings.Contains(got, `"allowed":false`) {
 		t.Error(got)
 	}
 	if got := review(ed, access, `{"nonResourceAttributes":{"verb":"get","path":"/healthz"}}`); !strings.Contains(got, `"allowed":true`) {
 		t.Error(got)
 	}
-	w.want(403, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", `{"spec":{"user":"adam"}}`, ed, asJSON)
+	w.Want(403, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", `{"spec":{"user":"adam"}}`, ed, servertest.AsJSON)
 	if got := review(root, "authorization.k8s.io/v1/subjectaccessreviews", strings.Replace(in("shop"), "{", `{"user":"adam",`, 1)); !strings.Contains(got, `"allowed":true`) {
 		t.Error(got)
 	}
@@ -711,7 +713,7 @@ func TestKubectlHasRoles(t *testing.T) {
 	outside.Slow(t)
 	withTool(t, "kubectl")
 	runScriptsAt(t, "testdata/script/access", func(env *testscript.Env) string {
-		ts := httptest.NewTLSServer(governed(t).handler)
+		ts := httptest.NewTLSServer(governed(t).Handler)
 		env.Defer(ts.Close)
 		ca := filepath.Join(env.WorkDir, "ca.pem")
 		if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ts.Certificate().Raw}), 0o600); err != nil {

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"cmp"
 	"fmt"
 	"io"
@@ -43,7 +45,7 @@ func TestKubectl(t *testing.T) {
 func TestKubectlSeesStatus(t *testing.T) {
 	outside.Slow(t)
 	withTool(t, "kubectl")
-	url := startWhole(t)
+	url := servertest.StartWhole(t)
 	runScriptsAt(t, "testdata/script/status", func(*testscript.Env) string { return url })
 }
 

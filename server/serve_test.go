@@ -1,10 +1,11 @@
 package server_test
 
 import (
+	"github.com/pilot-api/pilot-api/server/servertest"
+
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -17,29 +18,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
-	"github.com/pilot-api/pilot-api/store/memory"
 )
-
-// serve runs the real Serve. stop stops it and returns its error.
-func serve(t *testing.T, change func(*server.Options)) (w *world, addr string, stop func() error) {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mem := memory.New()
-	opts := server.Options{Store: store.Strict(mem), Reads: mem, Log: slog.New(slog.DiscardHandler)}
-	if change != nil {
-		change(&opts)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- server.New(opts).Serve(ctx, ln) }()
-	stop = func() error { cancel(); return <-ended }
-	t.Cleanup(cancel)
-	addr = ln.Addr().String()
-	return &world{T: t, store: mem, url: "http://" + addr}, addr, stop
-}
 
 // slow is a store whose creates wait until they are released.
 type slow struct {
@@ -57,17 +36,19 @@ func (s slow) Create(ctx context.Context, obj *schema.Object) (*schema.Object, e
 // finish and that new ones are refused.
 func TestShutdown(t *testing.T) {
 	gate := slow{entered: make(chan struct{}), release: make(chan struct{})}
-	w, addr, stop := serve(t, func(o *server.Options) {
+	w, addr, stop := servertest.Serve(t, func(o *server.Options) {
 		gate.Interface, o.Store = o.Store, &gate
 	})
-	watch := w.watch("&allowWatchBookmarks=true")
+	watch := w.Watch("&allowWatchBookmarks=true")
 	created := make(chan int)
-	go func() { created <- w.do("POST", rulesPath, rule("late", 100), asYAML).StatusCode }()
+	go func() {
+		created <- w.Do("POST", servertest.RulesPath, servertest.Rule("late", 100), servertest.AsYAML).StatusCode
+	}()
 	<-gate.entered
 	ended := make(chan error)
 	go func() { ended <- stop() }()
-	watch.want("BOOKMARK")
-	watch.wantEnd()
+	watch.Want("BOOKMARK")
+	watch.WantEnd()
 	close(gate.release)
 	if code := <-created; code != http.StatusCreated {
 		t.Errorf("the running request got %d", code)
@@ -120,22 +101,22 @@ func TestStoreTrouble(t *testing.T) {
 		{fmt.Errorf("secret address"), 500, metav1.StatusReasonInternalError},
 		{nil, 500, metav1.StatusReasonInternalError},
 	} {
-		w := start(t, func(o *server.Options) { o.Store = broken{o.Store, c.err} })
-		got := w.want(c.code, "POST", rulesPath, rule("a", 100), asYAML)
-		if st := got.status(t); st.Reason != c.reason || strings.Contains(got.text, "secret") || strings.Contains(got.text, "bug") {
-			t.Errorf("%v: %s", c.err, got.text)
+		w := servertest.Start(t, func(o *server.Options) { o.Store = broken{o.Store, c.err} })
+		got := w.Want(c.code, "POST", servertest.RulesPath, servertest.Rule("a", 100), servertest.AsYAML)
+		if st := got.Failure(t); st.Reason != c.reason || strings.Contains(got.Text, "secret") || strings.Contains(got.Text, "bug") {
+			t.Errorf("%v: %s", c.err, got.Text)
 		}
 		if (got.Header.Get("Retry-After") != "") != (c.code == 503) || got.Header.Get("X-Request-Id") == "" {
 			t.Errorf("%v: headers %v", c.err, got.Header)
 		}
 	}
-	w := start(t, func(o *server.Options) { o.Reads = broken{Interface: o.Store} })
-	w.want(http.StatusServiceUnavailable, "GET", rulesPath+"/a?timeout=10ms", "")
+	w := servertest.Start(t, func(o *server.Options) { o.Reads = broken{Interface: o.Store} })
+	w.Want(http.StatusServiceUnavailable, "GET", servertest.RulesPath+"/a?timeout=10ms", "")
 }
 
 func TestHealthAndReadiness(t *testing.T) {
 	var trouble error
-	w := start(t, func(o *server.Options) {
+	w := servertest.Start(t, func(o *server.Options) {
 		o.Ready = []server.Check{
 			{Name: "store", Run: func(context.Context) error { return nil }},
 			{Name: "cache-lag", Run: func(context.Context) error { return trouble }},
@@ -159,7 +140,7 @@ func TestHealthAndReadiness(t *testing.T) {
 		{"/readyz?verbose", server.Degraded("a bit late"), 200, "[+]ping ok\n[+]store ok\n[!]cache-lag degraded: a bit late\nreadyz check passed\n"},
 	} {
 		trouble = c.trouble
-		if got := w.want(c.code, "GET", c.path, "").text; got != c.want {
+		if got := w.Want(c.code, "GET", c.path, "").Text; got != c.want {
 			t.Errorf("%s with %v: got %q, want %q", c.path, c.trouble, got, c.want)
 		}
 	}
@@ -167,12 +148,12 @@ func TestHealthAndReadiness(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	w := start(t, func(o *server.Options) { o.Registry = reg })
-	w.create("a")
-	w.do("GET", rulesPath+"/a", "")
-	w.do("GET", rulesPath+"/b", "")
-	w.do("GET", "/made/up", "")
-	w.do("BREW", rulesPath, "")
+	w := servertest.Start(t, func(o *server.Options) { o.Registry = reg })
+	w.Create("a")
+	w.Do("GET", servertest.RulesPath+"/a", "")
+	w.Do("GET", servertest.RulesPath+"/b", "")
+	w.Do("GET", "/made/up", "")
+	w.Do("BREW", servertest.RulesPath, "")
 	const route = "/apis/config.istio.io/v1alpha2/namespaces/{namespace}/routerules"
 	want := `
 # HELP pilot_http_requests_total Requests answered, by method, route pattern and status code.
@@ -186,22 +167,22 @@ pilot_http_requests_total{code="405",method="other",route="none"} 1
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "pilot_http_requests_total"); err != nil {
 		t.Error(err)
 	}
-	watch := w.watch("")
-	watch.want("ADDED a")
-	if got := w.want(http.StatusOK, "GET", "/metrics", "").text; !strings.Contains(got, "pilot_watchers 1") {
+	watch := w.Watch("")
+	watch.Want("ADDED a")
+	if got := w.Want(http.StatusOK, "GET", "/metrics", "").Text; !strings.Contains(got, "pilot_watchers 1") {
 		t.Errorf("no watcher counted in\n%s", got)
 	}
 }
 
 func TestIndexAndVersion(t *testing.T) {
-	w := start(t)
+	w := servertest.Start(t)
 	for path, holds := range map[string]string{
 		"/":        "/healthz",
 		"/version": "v0.1.0-test",
 		"/apis":    "networking.istio.io",
 		"/api":     "APIVersions",
 	} {
-		if got := w.want(http.StatusOK, "GET", path, "").text; !strings.Contains(got, holds) {
+		if got := w.Want(http.StatusOK, "GET", path, "").Text; !strings.Contains(got, holds) {
 			t.Errorf("%s: no %q in %s", path, holds, got)
 		}
 	}
