@@ -363,6 +363,21 @@ destination: {name: web, labels: {version: v1}}
 source: {name: web}
 circuitBreaker: {simpleCb: {maxConnections: 5, httpConsecutiveErrors: 3, sleepWindow: 3s, httpDetectionInterval: 3s}}
 `,
+	"AuthorizationPolicy": `
+action: DENY
+rules: [{from: [{source: {namespaces: [a]}}], to: [{operation: {paths: [/a]}}], when: [{key: source.ip, values: [10.9.0.1]}]}]
+---
+selector: {matchLabels: {app: web}}
+rules: [{}]
+---
+rules: [{from: [{source: {serviceAccounts: [a]}}]}]
+---
+rules: [{when: [{key: destination.port, values: ["443"]}]}]
+---
+action: CUSTOM
+provider: {name: x}
+rules: [{}]
+`,
 	"PeerAuthentication": `
 mtls: {mode: STRICT}
 ---

@@ -32,6 +32,7 @@ type model struct {
 	gateways            *kind[gateway]
 	sidecars            *kind[sidecar]
 	peerAuthentications *kind[peerAuthentication]
+	policies            *kind[authorizationPolicy]
 	certificates        *kind[secret]
 
 	secretNamed *index[string, secret]
@@ -62,6 +63,7 @@ type model struct {
 	mergedRules              *query.Query[string, *mergedRule]
 	sidecarsIn               *index[string, sidecar]            // by namespace, in order of precedence
 	peersIn                  *index[string, peerAuthentication] // the same
+	policiesIn               *index[string, authorizationPolicy]
 	importing                *query.Query[imports, *sidecar]
 	gatewayNamed             *index[string, gateway]
 
@@ -185,6 +187,8 @@ func (m *model) readKinds() {
 	m.sidecars = newKind(m, "Sidecar", m.inAgeOrder, readSidecar, (*plan).checkSidecar)
 	m.peerAuthentications = newKind(m, schema.KindPeerAuthentication, m.inAgeOrder, readPeerAuthentication, (*plan).checkPeerAuthentication)
 	m.peerAuthentications.instead, m.peerAuthentications.insteadSays = strictInstead, "its workloads take mutual TLS only"
+	m.policies = newKind(m, schema.KindAuthorizationPolicy, m.inAgeOrder, readAuthorizationPolicy, (*plan).checkAuthorizationPolicy)
+	m.policies.instead, m.policies.insteadSays = allowNothing, "it allows nothing"
 }
 
 // findRules sets up the indexes that find rules.
@@ -232,6 +236,9 @@ func (m *model) findRules() {
 
 	m.peersIn = newIndex(m.graph, func(a, b *peerAuthentication) int { return m.inAgeOrder(a.declared, b.declared) },
 		func(pa *peerAuthentication) []string { return []string{pa.ref.Namespace} })
+	m.policiesIn = newIndex(m.graph, func(a, b *authorizationPolicy) int { return m.inAgeOrder(a.declared, b.declared) },
+		func(policy *authorizationPolicy) []string { return []string{policy.ref.Namespace} })
+	m.policies.take = append(m.policies.take, m.policiesIn.update)
 	m.peerAuthentications.take = append(m.peerAuthentications.take, m.peersIn.update)
 
 	m.settingsOf = newHostIndex(m, func(rule *destinationRule) claim { return rule }, (*destinationRule).hosts)
@@ -343,6 +350,7 @@ func (m *model) update(objects map[string][]change[schema.Object], services []me
 	m.certificates.update(m, objects[m.certificates.name])
 	m.sidecars.update(m, objects[m.sidecars.name])
 	m.peerAuthentications.update(m, objects[m.peerAuthentications.name])
+	m.policies.update(m, objects[m.policies.name])
 }
 
 // pilot returns the Pilot quirks that this mesh keeps.

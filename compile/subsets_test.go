@@ -77,7 +77,7 @@ func TestPolicyPartsAreReplacedWhole(t *testing.T) {
 		"subsets": []spec{
 			{"name": "pool", "labels": spec{"version": "v1"}, "trafficPolicy": spec{"connectionPool": spec{"tcp": spec{"maxConnections": 5}}}},
 			{"name": "port", "labels": spec{"version": "v1"}, "trafficPolicy": spec{
-				"portLevelSettings": []spec{{"port": spec{"number": 80}, "outlierDetection": spec{"interval": "8s"}}},
+				"portLevelSettings": []spec{{"port": spec{"number": 80}, "outlierDetection": spec{"interval": "8s"}, "tls": spec{"mode": "DISABLE"}}},
 			}},
 		},
 	}, "pool", "port")

@@ -170,6 +170,7 @@ func (c *writer) close(config *ir.Config, clusters [][]*ir.Cluster) {
 		clusters[i] = c.inOrder(list)
 	}
 	config.Clusters = c.merged(clusters)
+	c.guard()
 	var problems diag.List
 	config.Listeners, problems = ir.CloseListeners(c.listeners, config)
 	c.plan.problems.Add(problems...)

@@ -74,8 +74,9 @@ func kindChanges(t *testing.T) map[string]kindChange {
 		"Sidecar of the mesh": {"Sidecar", "istio-system",
 			`{"egress":[{"hosts":["default/web.example"]}]}`,
 			`{"egress":[{"hosts":["default/db.example"]}]}`},
-		"Secret":             {"Secret", "default", secret(), secret()},
-		"PeerAuthentication": {"PeerAuthentication", "default", `{"mtls":{"mode":"STRICT"}}`, `{"mtls":{"mode":"DISABLE"}}`},
+		"Secret":              {"Secret", "default", secret(), secret()},
+		"AuthorizationPolicy": {"AuthorizationPolicy", "default", `{}`, `{"rules":[{}]}`},
+		"PeerAuthentication":  {"PeerAuthentication", "default", `{"mtls":{"mode":"STRICT"}}`, `{"mtls":{"mode":"DISABLE"}}`},
 	}
 }
 

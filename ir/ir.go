@@ -118,6 +118,9 @@ type HTTPListener struct {
 	// a HostPattern with an optional AnyPort. A back-end that cannot express this
 	// leaves it out.
 	StrictHosts bool
+	// Access decides which requests are taken; nil takes all. A back-end that cannot express
+	// it closes the listener.
+	Access *Access
 	// UseRemoteAddress takes the peer's address as the client's (edge proxies).
 	UseRemoteAddress bool
 	Tracing          bool
@@ -129,6 +132,9 @@ type TCPListener struct {
 	// Mongo adds the filter that reads MongoDB's protocol for statistics. Otherwise
 	// connections are plain TCP.
 	Mongo bool
+	// Access decides which connections are taken; nil takes all. A back-end that cannot express
+	// it closes the listener.
+	Access *Access
 	// Routes are tried in order. The first one whose destination and server name
 	// fit takes the connection. A connection that fits none is closed.
 	Routes    []TCPRoute

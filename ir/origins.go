@@ -45,6 +45,18 @@ func (l *Listener) EachHTTP(visit func(*HTTPListener)) {
 	}
 }
 
+// EachTCP calls visit with what the listener and its chains do with connections.
+func (l *Listener) EachTCP(visit func(*TCPListener)) {
+	if l.TCP != nil {
+		visit(l.TCP)
+	}
+	for _, chain := range l.Chains {
+		if chain.TCP != nil {
+			visit(chain.TCP)
+		}
+	}
+}
+
 // EachTCPRoute calls visit with the TCP routes of the listener and of its chains.
 func (l *Listener) EachTCPRoute(visit func(TCPRoute)) {
 	all := []*TCPListener{l.TCP}

@@ -123,6 +123,9 @@ func fill(v reflect.Value, field string, texts map[string]bool) {
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(key, value)
 	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[ir.Condition]() && texts["Test.Attribute"] {
+			return // It has conditions of its own.
+		}
 		for i := range v.NumField() {
 			fill(v.Field(i), v.Type().Name()+"."+v.Type().Field(i).Name, texts)
 		}
@@ -135,6 +138,7 @@ func fill(v reflect.Value, field string, texts map[string]bool) {
 // public are the texts that String shows, but for the values of headers and
 // parameters whose names hide them.
 const public = `
+	AccessPolicy.Name AccessStep.Action Test.Attribute Test.Block Test.Name Test.Path TextTest.Exact TextTest.Prefix TextTest.Regex TextTest.Suffix TextTest.Template
 	CORS.AllowHeaders CORS.AllowMethods CORS.ExposeHeaders
 	ClientCertificate.CAFile ClientCertificate.CASecretName ClientCertificate.CRLFile ClientCertificate.CertificateHashes ClientCertificate.KeyHashes ClientCertificate.SubjectAltNames ClientCertificate.URIPrefix
 	ClientTLS.CAFile ClientTLS.CASecretName ClientTLS.CRLFile ClientTLS.CertificateFile ClientTLS.KeyFile ClientTLS.SecretName ClientTLS.SNI ClientTLS.SubjectAltNames ClientTLS.ALPN ClientTLS.URIPrefix

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	networking "istio.io/api/networking/v1alpha3"
+	security "istio.io/api/security/v1beta1"
 
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -84,6 +85,12 @@ func askedBy(o *schema.Object, ask func(askedLabel)) {
 	case *networking.DestinationRule:
 		for _, role := range []Role{Sidecar, Router, Ingress} {
 			all(role, o.Meta.Namespace, spec.GetWorkloadSelector().GetMatchLabels())
+		}
+	case *security.AuthorizationPolicy:
+		// That of any namespace, because a policy of the root namespace is for all, and the
+		// root namespace is a setting.
+		for _, role := range []Role{Sidecar, Router, Ingress} {
+			all(role, "", spec.GetSelector().GetMatchLabels())
 		}
 	case *networking.VirtualService:
 		for source := range sources(spec) {

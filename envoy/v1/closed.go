@@ -95,7 +95,7 @@ func closes(cfg *ir.Config) bool {
 		}
 	}
 	for _, l := range cfg.Listeners {
-		if l.HTTP != nil && l.HTTP.Inline != nil && closesIn(l.HTTP.Inline) || ClosesTCP(l) {
+		if l.HTTP != nil && l.HTTP.Inline != nil && closesIn(l.HTTP.Inline) || ClosesTCP(l) || refuses(l) {
 			return true
 		}
 	}

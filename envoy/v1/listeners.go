@@ -40,7 +40,11 @@ func Listeners(cfg *ir.Config, proxyIP string) (ListenersResponse, diag.List) {
 	listeners := cfg.ListenersAt(proxyIP)
 	out := make([]Listener, 0, len(listeners))
 	for _, l := range listeners {
-		l = b.withoutBeside(plainOnly(l))
+		if l = plainOnly(l); refuses(l) {
+			b.warn(l.Origins, "Envoy v1 closes port %d: it cannot refuse some callers and take others", l.Port)
+			l = closed(l)
+		}
+		l = b.withoutBeside(l)
 		if why := lackingListener(l); why != "" {
 			b.warn(l.Origins, "Envoy v1 gets no listener for port %d: %s", l.Port, why)
 			continue
@@ -66,6 +70,22 @@ func plainOnly(l *ir.Listener) *ir.Listener {
 	plain := *l
 	plain.Chains, plain.HTTP, plain.TCP = nil, l.Chains[last].HTTP, l.Chains[last].TCP
 	return &plain
+}
+
+// refuses reports whether a listener takes only some requests or connections.
+func refuses(l *ir.Listener) bool {
+	found := false
+	l.EachHTTP(func(h *ir.HTTPListener) { found = found || h.Access.Refuses() })
+	l.EachTCP(func(t *ir.TCPListener) { found = found || t.Access.Refuses() })
+	return found
+}
+
+// closed returns a listener that closes all connections.
+func closed(l *ir.Listener) *ir.Listener {
+	out := *l
+	out.HTTP, out.TLS, out.Chains = nil, nil, nil
+	out.TCP = &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole(ir.Nobody)}}}
+	return &out
 }
 
 // withoutBeside returns the listener with HTTP only. In v1 a port has either HTTP or TCP,

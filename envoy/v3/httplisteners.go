@@ -49,6 +49,11 @@ func connectionManager(h *ir.HTTPListener, tls bool, from Source) (*hcmv3.HttpCo
 		// As in Istio, unless a route sets it.
 		UpgradeConfigs: []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: webSocket}},
 	}
+	if h.Access != nil && h.Access.Paths {
+		// A path that is compared has one spelling.
+		out.MergeSlashes = true
+		out.PathWithEscapedSlashesAction = hcmv3.HttpConnectionManager_REJECT_REQUEST
+	}
 	if h.UseRemoteAddress {
 		out.SchemeHeaderTransformation = schemeOf(tls)
 	}
@@ -108,6 +113,7 @@ func httpFilters(h *ir.HTTPListener) []*hcmv3.HttpFilter {
 	if h.StrictHosts {
 		out = append(out, httpFilter(accessFilter, hostsAlone))
 	}
+	out = append(out, accessFilters(h.Access)...)
 	return append(out,
 		httpFilter(corsFilter, noCORS),
 		httpFilter(faultFilter, noFault),

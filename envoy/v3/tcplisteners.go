@@ -33,7 +33,7 @@ func goal(clusters []ir.WeightedCluster) string {
 }
 
 func tcpFilters(l *ir.TCPListener, r ir.TCPRoute) []*listenerv3.Filter {
-	var out []*listenerv3.Filter
+	out := connectionAccess(l.Access)
 	if l.Mongo {
 		out = append(out, networkFilter(mongoProxy, &mongov3.MongoProxy{StatPrefix: envoy.StatPrefixMongo}))
 	}

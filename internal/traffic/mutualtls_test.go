@@ -54,12 +54,12 @@ func (c meshCertificates) settings(workload string) *mesh.Settings {
 	return settings
 }
 
-// answered returns the first line of the answer to a request, or "" if the connection is
+// firstLine returns the first line of the answer to a request, or "" if the connection is
 // closed.
-func answered(conn net.Conn) string {
+func firstLine(conn net.Conn, request string) string {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-	if _, err := conn.Write([]byte(envoytest.Get("shop", "/"))); err != nil {
+	if _, err := conn.Write([]byte(request)); err != nil {
 		return ""
 	}
 	buffer := make([]byte, 4096)
@@ -160,7 +160,7 @@ spec:
 				case "DISABLE":
 					want = caller == "plain"
 				}
-				got := answered(dial(e.Captured("10.0.0.7", number(i, protocol))))
+				got := firstLine(dial(e.Captured("10.0.0.7", number(i, protocol))), envoytest.Get("shop", "/"))
 				if strings.HasPrefix(got, "HTTP/1.1 200") != want {
 					t.Errorf("%s to a port of %s in mode %s: %q, want an answer: %v", caller, protocol, mode, got, want)
 				}

@@ -37,6 +37,7 @@ var selectable = []string{
 	`{kind: ServiceEntry, apiVersion: networking.istio.io/v1, metadata: {name: a}, spec: {hosts: [reviews], addresses: [192.0.2.1], ports: [{number: 80, name: http, protocol: HTTP}], resolution: STATIC}}`,
 	`{kind: WorkloadEntry, apiVersion: networking.istio.io/v1, metadata: {name: a}, spec: {address: 192.0.2.1}}`,
 	`{kind: Sidecar, apiVersion: networking.istio.io/v1, metadata: {name: a}, spec: {egress: [{hosts: ["./*", "other/reviews"]}]}}`,
+	`{kind: AuthorizationPolicy, apiVersion: security.istio.io/v1, metadata: {name: a}, spec: {action: DENY}}`,
 	`{kind: PeerAuthentication, apiVersion: security.istio.io/v1, metadata: {name: a}, spec: {mtls: {mode: STRICT}}}`,
 }
 
@@ -93,6 +94,7 @@ func TestFieldSelectors(t *testing.T) {
 		{"ServiceEntry", "spec.addresses=192.0.2.1", []string{"a"}},
 		{"WorkloadEntry", "spec.address=192.0.2.1", []string{"a"}},
 		{"Sidecar", "spec.egress.hosts=other/reviews", []string{"a"}},
+		{"AuthorizationPolicy", "spec.action=DENY", []string{"a"}},
 		{"PeerAuthentication", "spec.mtls.mode=STRICT", []string{"a"}},
 	} {
 		for _, one := range strings.Split(c.selector, ",") {

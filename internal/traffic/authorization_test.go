@@ -1,0 +1,123 @@
+package traffic_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
+	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// accessService is the workload beside the proxy, with a port of HTTP and one of TCP.
+const accessService = `
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: caller}
+spec:
+  hosts: [caller.default.svc.cluster.local]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}, {number: 5000, name: tcp, protocol: TCP}]
+  endpoints: [{address: 10.0.0.7, labels: {app: caller}}]
+---
+apiVersion: networking.istio.io/v1
+kind: Sidecar
+metadata: {name: caller}
+spec:
+  ingress:
+  - {port: {number: 80, protocol: HTTP, name: http}, defaultEndpoint: '127.0.0.1:%[1]d'}
+  - {port: {number: 5000, protocol: TCP, name: tcp}, defaultEndpoint: '127.0.0.1:%[1]d'}
+---
+`
+
+// accessRow is a request, and whether it is taken: 200, 403, 400, or 0 for a closed connection.
+type accessRow struct {
+	port    int
+	request string
+	want    int
+}
+
+func get(host, path string, headers ...string) string {
+	return method("GET", host, path, headers...)
+}
+
+func method(method, host, path string, headers ...string) string {
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s\r\n", method, path, host, strings.Join(append(headers, ""), "\r\n"))
+}
+
+// accessCases are policies with requests to the workload.
+var accessCases = map[string]struct {
+	policies string
+	rows     []accessRow
+}{
+	"none":                 {"", []accessRow{{80, get("a", "/"), 200}, {5000, get("a", "/"), 200}}},
+	"allow nothing":        {policy("p", "{}"), []accessRow{{80, get("a", "/"), 403}, {5000, get("a", "/"), 0}}},
+	"allow everything":     {policy("p", "{rules: [{}]}"), []accessRow{{80, get("a", "/"), 200}, {5000, get("a", "/"), 200}}},
+	"deny nothing":         {policy("p", "{action: DENY}"), []accessRow{{80, get("a", "/"), 200}, {5000, get("a", "/"), 200}}},
+	"of another workload":  {policy("p", "{selector: {matchLabels: {app: other}}}"), []accessRow{{80, get("a", "/"), 200}}},
+	"of the mesh":          {strings.Replace(policy("p", "{}"), "name: p", "name: p, namespace: istio-system", 1), []accessRow{{80, get("a", "/"), 403}}},
+	"of another namespace": {strings.Replace(policy("p", "{}"), "name: p", "name: p, namespace: other", 1), []accessRow{{80, get("a", "/"), 200}}},
+	"paths": {policy("p", "{action: DENY, rules: [{to: [{operation: {paths: ['/admin*', '/x/{*}/y', '*/end']}}]}]}"), []accessRow{
+		{80, get("a", "/"), 200}, {80, get("a", "/admin"), 403}, {80, get("a", "/admin/x?q"), 403}, {80, get("a", "/?/admin"), 200},
+		{80, get("a", "/a/../admin"), 403}, {80, get("a", "/%61dmin"), 403}, {80, get("a", "//admin"), 403}, {80, get("a", "/a//../admin"), 200},
+		{80, get("a", "/a%2f..%2fadmin"), 400}, {80, get("a", "/a%5c..%5cadmin"), 400}, {80, get("a", "/ADMIN"), 200},
+		{80, get("a", "/x/1/y"), 403}, {80, get("a", "/x/1/2/y"), 200}, {80, get("a", "/q/end"), 403}, {80, get("a", "/q/end/"), 200},
+		// The port of TCP sees no paths, so the rule denies everything there.
+		{5000, get("a", "/"), 0},
+	}},
+	"hosts": {policy("p", "{action: DENY, rules: [{to: [{operation: {hosts: [Shop.example, '*.inner.example']}}]}]}"), []accessRow{
+		{80, get("shop.example", "/"), 403}, {80, get("SHOP.EXAMPLE", "/"), 403}, {80, get("shop.example:80", "/"), 403}, {80, get("shop.example:8080", "/"), 403},
+		{80, get("shop.example.", "/"), 403}, {80, get("a.inner.example:1", "/"), 403}, {80, get("A.INNER.example", "/"), 403}, {80, get("ashop.example", "/"), 200}, {80, get("shop.example.org", "/"), 200},
+	}},
+	"methods": {policy("p", "{rules: [{to: [{operation: {methods: [GET, 'P*']}}]}]}"), []accessRow{
+		{80, get("a", "/"), 200}, {80, method("PUT", "a", "/"), 200}, {80, method("DELETE", "a", "/"), 403}, {5000, get("a", "/"), 0},
+	}},
+	"headers": {policy("p", "{action: DENY, rules: [{when: [{key: 'request.headers[X-Team]', values: [red]}]}]}"), []accessRow{
+		{80, get("a", "/"), 200}, {80, get("a", "/", "x-team: red"), 403}, {80, get("a", "/", "X-TEAM: red"), 403}, {80, get("a", "/", "x-team: blue"), 200}, {80, get("a", "/", "x_team: red"), 200},
+	}},
+	"ports":               {policy("p", `{action: DENY, rules: [{to: [{operation: {ports: ["5000"]}}]}]}`), []accessRow{{80, get("a", "/"), 200}, {5000, get("a", "/"), 0}}},
+	"addresses":           {policy("p", "{rules: [{from: [{source: {ipBlocks: [127.0.0.0/8], notIpBlocks: [10.0.0.0/8]}}]}]}"), []accessRow{{80, get("a", "/"), 200}, {5000, get("a", "/"), 200}}},
+	"other addresses":     {policy("p", "{rules: [{from: [{source: {ipBlocks: [192.0.2.0/24]}}]}]}"), []accessRow{{80, get("a", "/"), 403}, {5000, get("a", "/"), 0}}},
+	"peers in plain text": {policy("p", "{rules: [{from: [{source: {namespaces: ['*']}}]}]}"), []accessRow{{80, get("a", "/"), 403}, {5000, get("a", "/"), 0}}},
+	"no token":            {policy("p", "{action: DENY, rules: [{from: [{source: {notRequestPrincipals: ['*']}}]}]}"), []accessRow{{80, get("a", "/"), 403}, {80, get("a", "/", "authorization: Bearer x"), 403}}},
+	"deny before allow":   {policy("p", "{rules: [{}]}") + policy("q", "{action: DENY, rules: [{to: [{operation: {paths: [/no]}}]}]}"), []accessRow{{80, get("a", "/"), 200}, {80, get("a", "/no"), 403}}},
+	"two that allow":      {policy("p", "{rules: [{to: [{operation: {paths: [/p]}}]}]}") + policy("q", "{rules: [{to: [{operation: {paths: [/q]}}]}]}"), []accessRow{{80, get("a", "/p"), 200}, {80, get("a", "/q"), 200}, {80, get("a", "/"), 403}}},
+	"dry run":             {strings.Replace(policy("p", "{}"), "name: p", "name: p, annotations: {istio.io/dry-run: 'true'}", 1), []accessRow{{80, get("a", "/"), 200}, {5000, get("a", "/"), 200}}},
+	"audit":               {policy("p", "{action: AUDIT, rules: [{}]}"), []accessRow{{80, get("a", "/"), 200}, {5000, get("a", "/"), 200}}},
+	"custom":              {policy("p", "{action: CUSTOM, provider: {name: x}, rules: [{to: [{operation: {paths: [/ask]}}]}]}"), []accessRow{{80, get("a", "/"), 200}, {80, get("a", "/ask"), 403}, {5000, get("a", "/"), 0}}},
+}
+
+func policy(name, spec string) string {
+	return fmt.Sprintf("---\napiVersion: security.istio.io/v1\nkind: AuthorizationPolicy\nmetadata: {name: %s}\nspec: %s\n", name, spec)
+}
+
+// TestWhatPoliciesRefuse sends requests and connections to a workload under policies, through
+// a real Envoy.
+//
+// Observes AuthorizationPolicy action selector.matchLabels
+// Observes AuthorizationPolicy rules[].to[].operation.paths rules[].to[].operation.hosts rules[].to[].operation.methods rules[].to[].operation.ports
+// Observes AuthorizationPolicy rules[].from[].source.ipBlocks rules[].from[].source.notIpBlocks rules[].from[].source.namespaces rules[].from[].source.notRequestPrincipals
+// Observes AuthorizationPolicy rules[].when[].key rules[].when[].values
+func TestWhatPoliciesRefuse(t *testing.T) {
+	outside.Slow(t)
+	port := answering(t, "app")
+	for name, c := range accessCases {
+		t.Run(name, func(t *testing.T) {
+			e := startCompiled(t, mesh.DefaultSettings(), callerNode, strings.TrimSuffix(fmt.Sprintf(accessService, port), "---\n")+c.policies)
+			for _, row := range c.rows {
+				got := 0
+				_, _ = fmt.Sscanf(sent(e, row), "HTTP/1.1 %d", &got)
+				if got != row.want {
+					t.Errorf("port %d: %q: %d, want %d", row.port, row.request, got, row.want)
+				}
+			}
+		})
+	}
+}
+
+// sent returns the first line of the answer to a request, or "" if the connection is closed.
+func sent(e *envoytest.Envoy, row accessRow) string {
+	return firstLine(e.Captured("10.0.0.7", row.port), row.request)
+}
