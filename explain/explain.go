@@ -51,6 +51,9 @@ type Explanation struct {
 	// the traffic is not HTTP.
 	VirtualHost string `json:"virtualHost,omitempty"`
 	Domain      string `json:"domain,omitempty"`
+	// Access are the policies about callers that concern the request, in the order in which
+	// they are evaluated.
+	Access []Access `json:"access,omitempty"`
 	// Passed are the preceding routes, in order, that did not match the request.
 	Passed []Passed `json:"passed,omitempty"`
 	Route  *Route   `json:"route,omitempty"`
@@ -145,6 +148,15 @@ func (p Proxy) http(h *ir.HTTPListener, r Request, e *Explanation) {
 	if h.StrictHosts && !oneHost.MatchString(r.Host) {
 		e.Answer = &Answer{Status: http.StatusForbidden, Body: "RBAC: access denied"}
 		e.Reason = fmt.Sprintf("the Host header %q is no host name or address in its usual form", r.Host)
+		return
+	}
+	if h.Access != nil && h.Access.Paths && escapedSlash.MatchString(r.Path) {
+		e.Answer, e.Reason = &Answer{Status: http.StatusBadRequest}, "policies compare paths, and a path with an escaped slash has several spellings"
+		return
+	}
+	if e.decide(h.Access, r) {
+		e.Answer = &Answer{Status: http.StatusForbidden, Body: "RBAC: access denied"}
+		e.Reason = "a policy about callers refuses the request"
 		return
 	}
 	host, domain := chooseHost(p.table(h), r.Host)

@@ -119,6 +119,10 @@ func namesFit(patterns []string, r Request) bool {
 
 // tcp takes the first route that matches the connection.
 func (p Proxy) tcp(t *ir.TCPListener, listener []diag.Ref, r Request, e *Explanation) {
+	if e.decide(t.Access, r) {
+		e.Reason = "the connection is closed: a policy about callers refuses it"
+		return
+	}
 	for i, route := range t.Routes {
 		origins := route.Origins
 		if len(origins) == 0 {

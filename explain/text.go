@@ -25,6 +25,9 @@ func (e *Explanation) Write(w io.Writer) error {
 	if e.VirtualHost != "" {
 		line("HOST", e.VirtualHost, ", by domain ", e.Domain)
 	}
+	for _, a := range e.Access {
+		line("ACCESS", a.text())
+	}
 	for _, passed := range e.Passed {
 		line("NOT", cmp.Or(refs(passed.Origins), "a route"), prefixed(" ", passed.Name), ": ", passed.Failed)
 	}

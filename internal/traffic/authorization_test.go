@@ -1,12 +1,16 @@
 package traffic_test
 
 import (
+	"bufio"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/pilot-api/pilot-api/envoy/envoytest"
+	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -105,16 +109,59 @@ func TestWhatPoliciesRefuse(t *testing.T) {
 	port := answering(t, "app")
 	for name, c := range accessCases {
 		t.Run(name, func(t *testing.T) {
-			e := startCompiled(t, mesh.DefaultSettings(), callerNode, strings.TrimSuffix(fmt.Sprintf(accessService, port), "---\n")+c.policies)
+			objects := strings.TrimSuffix(fmt.Sprintf(accessService, port), "---\n") + c.policies
+			e := startCompiled(t, mesh.DefaultSettings(), callerNode, objects)
+			config, _ := compiledFor(t, mesh.DefaultSettings(), callerNode, objects)
 			for _, row := range c.rows {
 				got := 0
 				_, _ = fmt.Sscanf(sent(e, row), "HTTP/1.1 %d", &got)
 				if got != row.want {
 					t.Errorf("port %d: %q: %d, want %d", row.port, row.request, got, row.want)
 				}
+				if said := explained(t, config, row); said != 0 && said != row.want {
+					t.Errorf("port %d: %q is explained as %d, and the Envoy answers %d", row.port, row.request, said, row.want)
+				}
 			}
 		})
 	}
+}
+
+// explained returns what package explain says of a request at the port of HTTP: 200, 403 or
+// 400, and 0 if that depends on the caller.
+func explained(t *testing.T, config *ir.Config, row accessRow) int {
+	t.Helper()
+	if row.port != 80 {
+		return 0
+	}
+	parsed, err := http.ReadRequest(bufio.NewReader(strings.NewReader(row.request)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, path, _ := strings.Cut(row.request, " ")
+	path, _, _ = strings.Cut(path, " ")
+	r, err := explain.NewRequest(parsed.Method, "http://"+parsed.Host+path, lowered(parsed.Header))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Way, r.Address, r.Port = explain.Captured, "10.0.0.7", row.port
+	found := explain.Proxy{Config: config, IP: "10.0.0.7"}.Explain(r)
+	for _, a := range found.Access {
+		if a.Effect == explain.Depends {
+			return 0
+		}
+	}
+	if found.Answer != nil {
+		return found.Answer.Status
+	}
+	return http.StatusOK
+}
+
+func lowered(headers http.Header) map[string][]string {
+	out := map[string][]string{}
+	for name, values := range headers {
+		out[strings.ToLower(name)] = values
+	}
+	return out
 }
 
 // sent returns the first line of the answer to a request, or "" if the connection is closed.
