@@ -9,6 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/cached"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy"
+	v3 "github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -130,6 +131,11 @@ func (v *View) Problems() diag.List {
 		}
 	}
 	return all
+}
+
+// StreamedListener encodes a listener in the form for proxies on streams.
+func (v *View) StreamedListener(l *ir.Listener) *xds.Resource {
+	return v.Encoder.V3.Listener(l, v3.Streamed)
 }
 
 // EachCluster visits the clusters of the view with the names of their resources.

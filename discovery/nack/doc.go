@@ -2,9 +2,9 @@
 // accepts instead. Callers give it the acks and nacks of one type on a stream. It returns
 // the resources to hold back (State.Instead), those to try again (State.Next), and the
 // objects to blame (State.Each). It holds back only the refused parts of a route table:
-// partialRoutes searches for them by halves. Routes that lead to a refused cluster stay
-// unchanged (heldroutes.go). The package sends nothing: a Subscription does.
+// partialRoutes searches for them by halves. Routes and
+// listeners that lead to a refused cluster stay unchanged (heldroutes.go, heldlisteners.go). The package sends nothing: a Subscription does.
 //
 // Read in this order: subscription.go, nack.go, partialroutes.go, routepart.go,
-// heldroutes.go.
+// heldroutes.go, heldlisteners.go.
 package nack

@@ -100,6 +100,6 @@ func (a *partialRoutes) hold(p *routePart) bool {
 	if c == nil || c.secured || p.previous.host == nil || refusedBy(p.previous.routes, a.lacking) != nil {
 		return false
 	}
-	p.words, p.suspected = "cluster "+c.name+", to which it leads, is refused: "+c.words, !c.blame
+	p.words, p.suspected = waitsFor(c), !c.blame
 	return true
 }

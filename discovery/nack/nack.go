@@ -51,6 +51,9 @@ type Nacked struct {
 	View    *compiled.View // that this is of
 	needs   *compiled.View // clusters that it leads to besides
 	Origins []diag.Ref     // to blame; nil if all objects that it came from are
+	// listener is acked, if this is a listener that is held back because of a cluster. The
+	// proxy was not sent it.
+	listener *ir.Listener
 }
 
 func (f *State) None() bool {
@@ -175,6 +178,9 @@ func (f *State) Ack(s *Sent) {
 		}
 	}
 	for name, c := range f.byName {
+		if c.listener != nil {
+			continue // Its cluster decides (holdListeners).
+		}
 		if r := f.Partial(s.Named(name)); r == nil || r.Hash != c.hash {
 			delete(f.byName, name)
 		}
@@ -318,6 +324,10 @@ func (f *State) addTrial(t Subscription, a *partialRoutes) {
 // clusters that the proxy refuses.
 func (f *State) Retarget(t Subscription, to compiled.At, find func(string) *xds.Resource) {
 	lacking := t.ClusterNacks().lacking(to.View)
+	if t.TypeURL() == xds.ListenerType {
+		f.holdListeners(t, to, lacking)
+		return
+	}
 	for name, a := range f.tables {
 		r, table := find(name), compiled.TableNamed(to.View, name)
 		if r == nil || table == nil || !t.Wants(name) {

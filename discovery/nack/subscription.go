@@ -9,6 +9,8 @@ import (
 // report its state, and others decide what to send next.
 type Subscription interface {
 	TypeURL() string
+	// Address returns the address of the proxy.
+	Address() string
 	// Wild reports whether a state-of-the-world response of the type lists all resources,
 	// so that the proxy removes a missing one.
 	Wild() bool
@@ -21,8 +23,8 @@ type Subscription interface {
 	// Acknowledged returns the last resource of a name that the proxy acked, or nil for
 	// none. It ignores nacks.
 	Acknowledged(name string) *xds.Resource
-	// ClusterNacks returns the nacks of the clusters that route tables lead to, or nil if
-	// the type is not that of route tables.
+	// ClusterNacks returns the nacks of the clusters that the resources lead to, or nil for a
+	// type other than listeners and route tables.
 	ClusterNacks() *State
 	// CameWithSomething reports whether the proxy had resources of the type before its
 	// stream began.

@@ -145,7 +145,8 @@ func New(shared *Shared, proxy Proxy, variant Variant) *Stream {
 		routes:    subscription{typeURL: xds.RouteType},
 		secrets:   subscription{typeURL: xds.SecretType},
 	}
-	st.routes.clusters = &st.clusters.nacks
+	st.routes.clusters, st.listeners.clusters = &st.clusters.nacks, &st.clusters.nacks
+	st.listeners.address = proxy.Address()
 	st.awaited.Over = st.Transport()
 	return st
 }
@@ -154,7 +155,7 @@ func New(shared *Shared, proxy Proxy, variant Variant) *Stream {
 // state-of-the-world variant and asks for everything by name.
 func NewProxyless(shared *Shared, proxy Proxy) *Stream {
 	st := New(shared, proxy, StateOfTheWorld)
-	st.proxyless, st.routes.clusters = true, nil
+	st.proxyless, st.routes.clusters, st.listeners.clusters = true, nil, nil
 	for _, t := range st.subscriptions() {
 		t.byName = true
 	}

@@ -17,6 +17,7 @@ import (
 type brokenProxy struct{ Proxy }
 
 func (brokenProxy) ID() string           { return "broken" }
+func (brokenProxy) Address() string      { return "" }
 func (brokenProxy) View() *compiled.View { panic("a mistake of ours") }
 func (brokenProxy) IsGone() bool         { return false }
 func (brokenProxy) Closed(*Stream)       {}

@@ -27,7 +27,8 @@ type subscription struct {
 	sent      compiled.At     // what the last response led to
 	acked     compiled.At     // what the last response that was acked led to
 	nacks     nack.State
-	clusters  *nack.State // of route tables: what is nacked of the clusters they lead to
+	clusters  *nack.State // of listeners and route tables: what is nacked of the clusters they lead to
+	address   string      // of the proxy
 }
 
 // sentResponse is a response in flight.
@@ -270,7 +271,10 @@ func (t *subscription) TypeURL() string { return t.typeURL }
 // Acked returns what the proxy acked last.
 func (t *subscription) Acked() compiled.At { return t.acked }
 
-// ClusterNacks returns the nacks of the clusters that route tables lead to.
+// Address returns the address of the proxy.
+func (t *subscription) Address() string { return t.address }
+
+// ClusterNacks returns the nacks of the clusters that listeners and route tables lead to.
 func (t *subscription) ClusterNacks() *nack.State { return t.clusters }
 
 // CameWithSomething reports whether the proxy had resources of the type before its stream
