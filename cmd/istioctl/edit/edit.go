@@ -47,7 +47,10 @@ func NewCommand(s *cli.Session) *cobra.Command {
 		Long: `Open an object in the editor of ISTIOCTL_EDITOR or EDITOR, or in vi, and store the
 saved text. If the text has a mistake, or somebody else has changed the object
 meanwhile, the editor opens again with the reason at the top. If the text is unchanged
-or empty, the command ends without a change. A text that was refused is kept in a file.`,
+or empty, the command ends without a change. A text that was refused is kept in a file.
+
+vi needs a terminal. Without one, set EDITOR to a program that changes the file by itself,
+or use 'istioctl patch' or 'istioctl apply'.`,
 		Example: `  istioctl edit virtualservice reviews
   EDITOR=nano istioctl edit vs/reviews -n books`,
 		ValidArgsFunction: targets.CompleteName(s),
@@ -68,6 +71,9 @@ or empty, the command ends without a change. A text that was refused is kept in 
 
 // Run opens the object in the editor, and stores the result.
 func (o Options) Run(ctx context.Context, s *cli.Session, key schema.Key) error {
+	if chosenEditor(s) == "" && !onTerminal(s) {
+		return errors.New("vi needs a terminal, and standard input or output is none: " + withoutTerminal)
+	}
 	c, err := o.Connect(o.Client(s.WarnUnknown))
 	if err != nil {
 		return err
@@ -95,6 +101,16 @@ func (o Options) Run(ctx context.Context, s *cli.Session, key schema.Key) error 
 	r.Done(done, writes.Replaced)
 	return r.Finish()
 }
+
+// withoutTerminal is what a person can do without a terminal.
+const withoutTerminal = "set EDITOR to a program that changes the file by itself, or use 'istioctl patch' or 'istioctl apply'"
+
+// chosenEditor returns the user's editor, "" for the default one.
+func chosenEditor(s *cli.Session) string {
+	return cmp.Or(s.Getenv("ISTIOCTL_EDITOR"), s.Getenv("EDITOR"))
+}
+
+func onTerminal(s *cli.Session) bool { return s.StdinIsTerminal && s.StdoutIsTerminal }
 
 // edit is an object in an editor.
 type edit struct {
@@ -195,13 +211,17 @@ func (e *edit) open(ctx context.Context, text []byte) ([]byte, error) {
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
-	editor := cmp.Or(e.Getenv("ISTIOCTL_EDITOR"), e.Getenv("EDITOR"), "vi")
+	editor := cmp.Or(chosenEditor(e.Session), "vi")
 	// As in git, the words of the variable are a command line.
 	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, editor, file.Name())
 	// The editor draws on the terminal itself.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Stdin, e.Outside.Stdout, e.Outside.Stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("editor %s: %w; nothing was changed", editor, err)
+		err = fmt.Errorf("editor %s: %w; nothing was changed", editor, err)
+		if !onTerminal(e.Session) {
+			err = fmt.Errorf("%w. If the editor needs a terminal: there is none here; %s", err, withoutTerminal)
+		}
+		return nil, err
 	}
 	return os.ReadFile(file.Name())
 }

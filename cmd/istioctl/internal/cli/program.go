@@ -7,6 +7,8 @@ import "io"
 type Program struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	// StdinIsTerminal means that a person can answer.
+	StdinIsTerminal bool
 	// StdoutIsTerminal means that single values are escaped too. A program receives them
 	// unchanged.
 	StdoutIsTerminal bool
