@@ -9,6 +9,7 @@
 //	path.go       the path as routes are matched against it
 //	host.go       the virtual host of an authority
 //	condition.go  conditions of a route, and the first that fails
+//	access.go     what policies about callers say of a request
 //	forward.go    what a route does to a request
 //	words.go      texts for all of these
 //	text.go       an Explanation for people
