@@ -40,6 +40,14 @@ func (c *Client) CreateToken(ctx context.Context, namespace, account string, aud
 	return Token{answer.Status.Token, answer.Status.ExpirationTimestamp.Time}, nil
 }
 
+// RevokeToken ends a token of a ServiceAccount before its time, by its claim jti. The error is
+// store.ErrNotFound if there is no such account, or if no token can have the id.
+func (c *Client) RevokeToken(ctx context.Context, namespace, account, id string) error {
+	path := fmt.Sprintf("%s/api/v1/namespaces/%s/serviceaccounts/%s/token/%s", c.base, url.PathEscape(namespace), url.PathEscape(account), url.PathEscape(id))
+	_, err := c.call(ctx, request{method: http.MethodDelete, url: path}, maxErrorAnswer)
+	return err
+}
+
 // User is a user as a server knows it.
 type User struct {
 	Name   string

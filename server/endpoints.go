@@ -43,6 +43,10 @@ func (s *Server) reviewEndpoints() []openapi.Endpoint {
 		post(rulesReviewsPath, s.rulesReview, authorization.SelfSubjectRulesReview{}, "Lists what the caller may do."),
 		post(subjectReviewsPath, s.subjectReview, authorization.SubjectAccessReview{}, "Reports whether somebody may do something."),
 		post(tokenPath, s.token, authentication.TokenRequest{}, "Gives a token of a ServiceAccount."),
+		{
+			Method: http.MethodDelete, Path: revokePath, Handler: s.revokeToken, Doc: "Ends a token of a ServiceAccount before its time. The ID is the claim jti of the token.",
+			Success: 200, Answer: openapi.Content{Media: wire.ObjectTypes, Shape: openapi.ShapeOf(metav1.Status{})},
+		},
 		post(whoPath, s.whoReview, authentication.SelfSubjectReview{}, "Reports who the caller is."),
 	}
 }

@@ -104,6 +104,7 @@ var registryRights = func() rights {
 		"POST " + accessReviewsPath:                            {verb: "create", group: reviewsGroup, resource: "selfsubjectaccessreviews"},
 		"POST " + subjectReviewsPath:                           {verb: "create", group: reviewsGroup, resource: "subjectaccessreviews"},
 		"POST " + tokenPath:                                    {verb: "create", resource: "serviceaccounts", subresource: "token"},
+		"DELETE " + revokePath:                                 {verb: "delete", resource: "serviceaccounts", subresource: "token"},
 		"POST " + whoPath:                                      {verb: "create", group: whoGroup, resource: "selfsubjectreviews"},
 		"POST " + rulesReviewsPath:                             {verb: "create", group: reviewsGroup, resource: "selfsubjectrulesreviews"},
 	}

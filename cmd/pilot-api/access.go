@@ -19,6 +19,8 @@ import (
 	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/security/identity"
 	"github.com/pilot-api/pilot-api/server/proxyauth"
+	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/document"
 	"github.com/pilot-api/pilot-api/store/etcd/register"
 )
 
@@ -211,7 +213,9 @@ func (o *options) newAccess(ends *tlsEnd, b backend, key *authn.ReplicaKey, log 
 	if err != nil {
 		return out, err
 	}
-	out.followers = append(out.followers, follow)
+	out.tokens.ShareRevoked(document.New(b.client, o.etcdPrefix, etcd.RevokedTokensName, log))
+	read := out.known.awaits()
+	out.followers = append(out.followers, follow, func(ctx context.Context) error { return out.tokens.FollowRevoked(ctx, read) })
 	out.authn = authn.New(opts)
 	return out, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/golang-jwt/jwt/v5"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -60,6 +61,16 @@ func (s *secured) token(t *testing.T, account, audience string) string {
 	return answer.Status.Token
 }
 
+// tokenID returns the claim jti of a token.
+func (s *secured) tokenID(t *testing.T, token string) string {
+	t.Helper()
+	var claims jwt.RegisteredClaims
+	if _, _, err := jwt.NewParser().ParseUnverified(token, &claims); err != nil {
+		t.Fatal(err)
+	}
+	return claims.ID
+}
+
 // proxies returns the connected proxies, by their node and transport.
 func (s *secured) proxies(t *testing.T) (all []string) {
 	t.Helper()
@@ -98,14 +109,19 @@ func TestEnvoysProveThemselvesByTokens(t *testing.T) {
 	streams := freeAddress(t)
 	s := startSecured(t, "--proxy-auth", "token", "--grpc-listen", streams)
 	s.account(t, "web")
-	give := func(file string) {
-		text, err := envoy.TokenSecret(s.token(t, "web", authn.AudienceXDS))
+	write := func(file, token string) {
+		text, err := envoy.TokenSecret(token)
 		if err == nil {
 			err = wholefile.WriteText(file, 0o600, text)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	var given []string
+	give := func(file string) {
+		given = append(given, s.token(t, "web", authn.AudienceXDS))
+		write(file, given[len(given)-1])
 	}
 	run := func(node string, api envoy.API, xds, file string) {
 		o := envoy.DefaultBootstrap()
@@ -127,6 +143,16 @@ func TestEnvoysProveThemselvesByTokens(t *testing.T) {
 	polling := strings.Replace(webNode, "web-1", "web-2", 1)
 	run(polling, envoy.REST, s.polls, file)
 	s.await(t, polling+" rest", true)
+
+	// A token that is revoked ends what runs, and no other token of the account.
+	other := s.token(t, "web", authn.AudienceXDS)
+	revoked := s.tokenID(t, given[len(given)-1])
+	if a := s.send(t, s.client(t, "bob"), http.MethodDelete, s.api, "/api/v1/namespaces/shop/serviceaccounts/web/token/"+revoked, "", ""); a.StatusCode != http.StatusOK {
+		t.Fatal(a.text)
+	}
+	s.await(t, webNode+" delta", false)
+	write(file, other)
+	s.await(t, webNode+" delta", true)
 
 	// Another account of the same name: the token of the first one counts no longer.
 	if a := s.send(t, s.client(t, "bob"), http.MethodDelete, s.api, "/api/v1/namespaces/shop/serviceaccounts/web", "", ""); a.StatusCode != http.StatusOK {

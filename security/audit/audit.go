@@ -34,6 +34,8 @@ type Event struct {
 	User   string          `json:"user"`
 	Groups []string        `json:"groups,omitempty"`
 	By     identity.Method `json:"provedBy,omitempty"`
+	// Credential names the token of a ServiceAccount that proved the sender, by its ID.
+	Credential string `json:"credentialID,omitempty"`
 	// Impersonator is who acted as User; "" if User acted.
 	Impersonator string `json:"impersonator,omitempty"`
 	Source       string `json:"source"` // address
@@ -84,8 +86,12 @@ func (e *Event) Line() ([]byte, error) {
 // SetIdentity says who sends the request.
 func (e *Event) SetIdentity(who identity.Identity) {
 	e.User, e.Groups, e.By = who.Name, who.Groups, who.By
+	sender := who
 	if who.Via != nil {
-		e.Impersonator = who.Via.Name
+		e.Impersonator, sender = who.Via.Name, *who.Via
+	}
+	if ids := sender.Extra[identity.CredentialID]; len(ids) > 0 {
+		e.Credential = ids[0]
 	}
 }
 

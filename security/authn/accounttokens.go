@@ -35,10 +35,12 @@ const (
 )
 
 // AccountTokens issues and proves tokens of service accounts: JSON Web Tokens, signed by
-// Ed25519. A token ends at its time, and with its account: one that is made again under the
-// same name has another uid. It is safe for concurrent use.
+// Ed25519. A token ends at its time, when it is revoked, and with its account: one that is made
+// again under the same name has another uid. It is safe for concurrent use.
 type AccountTokens struct {
 	accounts *Accounts
+	revoked  revokedTokens
+	shared   SharedText                           // of revoked tokens; nil if none can be revoked
 	keys     atomic.Pointer[[]ed25519.PrivateKey] // the first signs, all prove; nil before SetKeys
 	epoch    atomic.Uint64
 }
@@ -118,7 +120,7 @@ func (t *AccountTokens) Issue(c AccountClaims) (token string, end time.Time, err
 	now := time.Now()
 	end = now.Add(c.Life).Truncate(time.Second)
 	out := claims{RegisteredClaims: jwt.RegisteredClaims{
-		Issuer: accountIssuer, Subject: accountPrefix + c.Namespace + ":" + c.Name, Audience: c.Audiences, ID: rand.Text(),
+		Issuer: accountIssuer, Subject: accountPrefix + c.Namespace + ":" + c.Name, Audience: c.Audiences, ID: newTokenID(rand.Text(), end),
 		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(end),
 	}}
 	out.Kubernetes.Namespace = c.Namespace
@@ -143,8 +145,10 @@ type accountVerifier struct {
 	audiences []string
 }
 
-// Epoch implements TokenVerifier: tokens end with their account.
-func (v accountVerifier) Epoch() uint64 { return v.epoch.Load() + v.accounts.changes.Load() }
+// Epoch implements TokenVerifier: tokens end with their account, and when they are revoked.
+func (v accountVerifier) Epoch() uint64 {
+	return v.epoch.Load() + v.accounts.changes.Load() + v.revoked.changes.Load()
+}
 
 // Verify implements TokenVerifier.
 func (v accountVerifier) Verify(_ context.Context, token string) (identity.Identity, time.Time, error) {
@@ -164,11 +168,13 @@ func (v accountVerifier) Verify(_ context.Context, token string) (identity.Ident
 		return identity.Identity{}, time.Time{}, errors.New("its subject is not its account")
 	case !v.accounts.has(of, c.Kubernetes.ServiceAccount.UID):
 		return identity.Identity{}, time.Time{}, errors.New("its account is gone")
+	case v.revoked.has(c.Kubernetes.ServiceAccount.UID, c.ID):
+		return identity.Identity{}, time.Time{}, errors.New("it is revoked")
 	}
 	return identity.Identity{
 		Name: c.Subject, UID: c.Kubernetes.ServiceAccount.UID, By: identity.ByAccount,
 		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + of.namespace, identity.Authenticated},
-		Extra:  map[string][]string{"authentication.kubernetes.io/credential-id": {"JTI=" + c.ID}},
+		Extra:  map[string][]string{identity.CredentialID: {"JTI=" + c.ID}},
 	}, c.ExpiresAt.Time, nil
 }
 

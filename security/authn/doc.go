@@ -11,6 +11,7 @@
 //	tokenfile.go     a file with tokens
 //	accounttokens.go tokens of service accounts, which the server issues
 //	accounts.go      the service accounts that exist
+//	revokedtokens.go tokens of service accounts that end before their time
 //	oidc.go          tokens of OpenID Connect issuers
 //	oidcclient.go    requests to these issuers, within limits
 //	replicakey.go    tokens of the other replicas

@@ -53,7 +53,7 @@ var (
 	adminRules = append(editRules[:len(editRules):len(editRules)],
 		rule(append(readAll, writeAll...), []string{rbacAPI}, "roles", "roles/history", "rolebindings", "rolebindings/history"),
 		rule(append(readAll, writeAll...), []string{""}, "serviceaccounts", "serviceaccounts/history"),
-		rule([]string{"create"}, []string{""}, "serviceaccounts/token"),
+		rule([]string{"create", "delete"}, []string{""}, "serviceaccounts/token"),
 		rule([]string{VerbRoute}, []string{networkingAPI}, "serviceentries"),
 		rule([]string{VerbAttach}, []string{networkingAPI}, "gateways"),
 	)

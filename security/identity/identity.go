@@ -27,6 +27,9 @@ const (
 	Replicas = "system:replicas"
 )
 
+// CredentialID is the name in Extra of the ID of the token that proved an identity.
+const CredentialID = "authentication.kubernetes.io/credential-id"
+
 // Method is how an identity was proved.
 type Method string
 

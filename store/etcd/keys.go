@@ -42,11 +42,14 @@ type layout struct{ head, objects, history, floor, kept, settings, migration str
 // AuthorityName is the name under the prefix of the certificate authority of the mesh.
 const AuthorityName = "ca"
 
+// RevokedTokensName is the name under the prefix of the list of revoked tokens.
+const RevokedTokensName = "revoked-tokens"
+
 // shared returns the keys that servers share and that a move must not lose: tokens and
-// certificates that they have issued must go on to count.
+// certificates that they have issued must go on to count, and revoked ones must not.
 func (l layout) shared() []string {
 	root := strings.TrimSuffix(l.settings, "settings")
-	return []string{root + register.TokenKey, root + AuthorityName}
+	return []string{root + register.TokenKey, root + AuthorityName, root + RevokedTokensName}
 }
 
 func newLayout(prefix string) layout {

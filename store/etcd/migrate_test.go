@@ -28,7 +28,7 @@ func TestMigrate(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What the servers share moves along: tokens and certificates that they issued still count.
-	shared := map[string]string{etcd.DefaultPrefix + "/" + register.TokenKey: "a key", etcd.DefaultPrefix + "/" + etcd.AuthorityName: "an authority"}
+	shared := map[string]string{etcd.DefaultPrefix + "/" + register.TokenKey: "a key", etcd.DefaultPrefix + "/" + etcd.AuthorityName: "an authority", etcd.DefaultPrefix + "/" + etcd.RevokedTokensName: "a token"}
 	for key, text := range shared {
 		if _, err := source.Client().Put(t.Context(), key, text); err != nil {
 			t.Fatal(err)

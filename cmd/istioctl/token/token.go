@@ -18,9 +18,10 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Tokens gives tokens, and says who the caller is.
+// Tokens gives and revokes tokens, and says who the caller is.
 type Tokens interface {
 	CreateToken(ctx context.Context, namespace, account string, audiences []string, life time.Duration) (client.Token, error)
+	RevokeToken(ctx context.Context, namespace, account, id string) error
 	WhoAmI(ctx context.Context) (client.User, error)
 }
 
@@ -38,16 +39,19 @@ type Options struct {
 	envoyFile string
 }
 
-// NewCommand returns the command token, with create below it.
+// NewCommand returns the command token, with create and revoke below it.
 func NewCommand(s *cli.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Ask for tokens of service accounts",
-		Long: `Ask the server for tokens of ServiceAccounts, which are the identities of programs:
+		Short: "Ask for tokens of service accounts, and revoke them",
+		Long: `Ask the server for tokens of ServiceAccounts, and revoke them. ServiceAccounts are the identities of programs:
 pipelines and proxies. A ServiceAccount is an object like others: create it with
 'istioctl create', and give it rights with a RoleBinding.`,
 		Example: `  # A token for a pipeline, for a day
-  istioctl token create deployer -n shop --ttl 24h`,
+  istioctl token create deployer -n shop --ttl 24h
+
+  # End it before its time
+  istioctl token revoke --from deployer.token`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.Usagef("there is no 'istioctl token %s'", args[0])
@@ -56,7 +60,7 @@ pipelines and proxies. A ServiceAccount is an object like others: create it with
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newCreate(s))
+	cmd.AddCommand(newCreate(s), newRevoke(s))
 	return cmd
 }
 
@@ -65,8 +69,9 @@ func newCreate(s *cli.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create ACCOUNT",
 		Short: "Print a token of a service account",
-		Long: `Print a token of a ServiceAccount. It ends after its time, and when the ServiceAccount is
-deleted. Nobody can ask for the same token again.
+		Long: `Print a token of a ServiceAccount. It ends after its time, when it is revoked, and when
+the ServiceAccount is deleted. Nobody can ask for the same token again. The command says
+the ID of the token on standard error: 'istioctl token revoke' takes it.
 
 With --envoy-file the token goes into a file from which an Envoy takes it (istioctl
 bootstrap --xds-token-file). The command replaces the file as a whole, and only its owner
@@ -106,6 +111,9 @@ func (o Options) Run(ctx context.Context, s *cli.Session, account string) error 
 	}
 	if err != nil {
 		return s.Fail(ctx, err)
+	}
+	if of, err := read(token.Text); err == nil {
+		fmt.Fprintf(s.Stderr, "the token has the ID %s and ends at %s\n", of.id, token.End.UTC().Format(time.RFC3339))
 	}
 	if o.envoyFile == "" {
 		_, err = fmt.Fprintln(s.Stdout, token.Text)
