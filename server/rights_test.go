@@ -23,6 +23,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/rogpeppe/go-internal/testscript"
+	authentication "k8s.io/api/authentication/v1"
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
@@ -537,7 +538,9 @@ func TestImpersonation(t *testing.T) {
 	w.Want(403, "GET", rulesIn("shop"), "", vic, as("root"), "Impersonate-Group: "+identity.Masters)
 	w.Want(400, "GET", rulesIn("shop"), "", root, "Impersonate-Group: x")
 	w.Want(400, "GET", rulesIn("shop"), "", root, as("a"), as("b"))
-	w.Want(403, "GET", rulesIn("shop"), "", root, as("ed"), "Impersonate-Extra-Scopes: x")
+	w.Want(400, "GET", rulesIn("shop"), "", root, "Impersonate-Uid: x")
+	w.Want(400, "GET", rulesIn("shop"), "", root, as("ed"), "Impersonate-Uid: x", "Impersonate-Uid: y")
+	w.Want(400, "GET", rulesIn("shop"), "", root, "Impersonate-Extra-Scopes: x")
 	made(w, root, roleOf("ClusterRole", "", "actor", `{"apiGroups":[""],"resources":["users"],"resourceNames":["ed"],"verbs":["impersonate"]}`))
 	made(w, root, bindingOf("ClusterRoleBinding", "", "actors", "ClusterRole", "actor", "nil"))
 	for deadline := time.Now().Add(10 * time.Second); w.Do("GET", rulesIn("shop"), "", nil_, as("ed")).StatusCode != http.StatusOK; {
@@ -547,6 +550,50 @@ func TestImpersonation(t *testing.T) {
 	}
 	w.Want(403, "GET", rulesIn("shop"), "", nil_, as("adam"))
 	w.Want(403, "GET", rulesIn("shop"), "", nil_, as("ed"), "Impersonate-Group: shop")
+}
+
+// TestImpersonatedFacts checks that the uid and further facts of somebody else need rights of
+// their own, for each value, and that the identity has them.
+func TestImpersonatedFacts(t *testing.T) {
+	w := governed(t)
+	as := []string{"Impersonate-User: ed", "Impersonate-Uid: 7", "Impersonate-Extra-Scopes: read", "Impersonate-Extra-Scopes: write", "Impersonate-Extra-Example.com%2fTeam: a"}
+	who := func(user string, headers ...string) authentication.UserInfo {
+		t.Helper()
+		var review authentication.SelfSubjectReview
+		a := w.Want(201, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}", append([]string{user, servertest.AsJSON}, headers...)...)
+		if err := json.Unmarshal([]byte(a.Text), &review); err != nil {
+			t.Fatal(err)
+		}
+		return review.Status.UserInfo
+	}
+	got := who(root, as...)
+	if got.UID != "7" || !slices.Equal(got.Extra["scopes"], []string{"read", "write"}) || !slices.Equal(got.Extra["example.com/team"], []string{"a"}) || len(got.Extra) != 2 {
+		t.Errorf("%+v", got)
+	}
+	if got := who(root, as[0]); got.UID != "" || len(got.Extra) != 0 {
+		t.Errorf("without more headers: %+v", got)
+	}
+	rule := func(resource, names string) string {
+		return `{"apiGroups":["","authentication.k8s.io"],"resources":["` + resource + `"],"resourceNames":[` + names + `],"verbs":["impersonate"]}`
+	}
+	made(w, root, roleOf("ClusterRole", "", "actor", rule("users", `"ed"`)+","+rule("uids", `"7"`)+","+rule("userextras/scopes", `"read"`)))
+	made(w, root, bindingOf("ClusterRoleBinding", "", "actors", "ClusterRole", "actor", "nil"))
+	for deadline := time.Now().Add(10 * time.Second); w.Do("GET", rulesIn("shop"), "", nil_, as[0]).StatusCode != http.StatusOK; {
+		if time.Now().After(deadline) {
+			t.Fatal("the right has no effect")
+		}
+	}
+	w.Want(200, "GET", rulesIn("shop"), "", append([]string{nil_}, as[:3]...)...)
+	for refused, headers := range map[string][]string{
+		`impersonate resource "userextras/scopes"`:           as[:4],
+		`impersonate resource "userextras/example.com/team"`: {as[0], as[4]},
+		`impersonate resource "uids"`:                        {as[0], "Impersonate-Uid: 8"},
+		`impersonate resource "userextras/credential-id"`:    {as[0], "Impersonate-Extra-Credential-Id: JTI=x"},
+	} {
+		if a := w.Want(403, "GET", rulesIn("shop"), "", append([]string{nil_}, headers...)...); !strings.Contains(a.Text, strings.ReplaceAll(refused, `"`, `\"`)) {
+			t.Errorf("%s: %s", refused, a.Text)
+		}
+	}
 }
 
 // TestImpersonatedGroups checks which groups somebody has that a client acts as: those of
