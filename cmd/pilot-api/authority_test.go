@@ -162,13 +162,16 @@ func TestWorkloadsGetCertificates(t *testing.T) {
 	if code, err := s.hello(t, streams, "", w.shown, nodeOf(bankNode, nil)); code != codes.PermissionDenied {
 		t.Errorf("a stream of another namespace: %v %s", code, err)
 	}
-	text, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var text []byte
 	for _, one := range []*x509.Certificate{first, second} {
-		if !bytes.Contains(text, []byte(one.SerialNumber.Text(16))) {
-			t.Errorf("the audit log has no certificate %x", one.SerialNumber)
+		for deadline := time.Now().Add(time.Minute); !bytes.Contains(text, []byte(one.SerialNumber.Text(16))); time.Sleep(10 * time.Millisecond) {
+			var err error
+			if text, err = os.ReadFile(log); err != nil {
+				t.Fatal(err)
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the audit log has no certificate %x", one.SerialNumber)
+			}
 		}
 	}
 	for _, secret := range []string{"PRIVATE KEY", "CERTIFICATE REQUEST"} {
