@@ -57,8 +57,9 @@ func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *
 	if ro != nil {
 		p.convergence.Seal(ro)
 	}
-	p.fleet.Wake(moved)
 	p.fleet.Settle(next.Serial, done.goodFor)
+	next.Complete()
+	p.fleet.Wake(done.andNew(moved))
 	p.letGo()
 	return done, nil
 }
@@ -82,6 +83,17 @@ func (p *Publisher) advance(next *compiled.Generation) (moved map[*compiled.View
 	}
 	p.fleet.MoveToNext(before, next)
 	return p.restream(before, next), nil
+}
+
+// andNew adds the new views to those whose endpoints changed, if there are any: the streams
+// of a new view may have been waiting for the end of the publication with endpoints.
+func (p *publication) andNew(moved map[*compiled.View]bool) map[*compiled.View]bool {
+	if len(moved) > 0 {
+		for _, entry := range p.changed {
+			moved[p.fleet.ViewOf(entry.Key)] = true
+		}
+	}
+	return moved
 }
 
 // makeRoomForPresent drops the past if the mesh has grown and needs its room. Proxies that

@@ -107,7 +107,8 @@ func (p *located) poll(g *compiled.Generation, version string) poll.Request {
 }
 
 // v3Endpoints answers without a transition, because a set of endpoints is the same in every
-// view. A proxy that may be ahead of this replica keeps what it has.
+// view. A proxy that may be ahead of this replica keeps what it has, and so does one whose
+// routes may not have left a set that is empty now.
 func (p *located) v3Endpoints(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
 	if len(names) == 0 {
 		names = compiled.EndpointKeys(p.View.Config.Clusters)
@@ -115,6 +116,8 @@ func (p *located) v3Endpoints(g *compiled.Generation, version string, names []st
 	find := func(name string) *xds.Resource { return g.Endpoints.Of(name).V3() }
 	answer := xds.Gather(xds.EndpointType, names, find)
 	switch {
+	case answer.Version != version && version != "" && p.keepsEndpoints(g, names, find):
+		return xds.Answer{Version: version}, nil
 	case answer.Version == version || !p.lacksEndpoints(g, version, names):
 		p.Transition.NoteEndpoints(p.View.Polled().Endpoints(), names, version, answer.Version, find)
 		return answer, nil
@@ -122,6 +125,20 @@ func (p *located) v3Endpoints(g *compiled.Generation, version string, names []st
 		return xds.Answer{}, poll.ErrBehind
 	}
 	return xds.Answer{Version: version}, nil
+}
+
+// keepsEndpoints reports whether the proxy keeps the instances of an empty set. An Envoy polls
+// for each set by itself.
+func (p *located) keepsEndpoints(g *compiled.Generation, names []string, find func(string) *xds.Resource) bool {
+	if len(names) != 1 {
+		return false
+	}
+	r := find(names[0])
+	if r == nil || !r.Empty {
+		return false
+	}
+	ahead := !g.IsComplete() || p.Client.View() != p.View
+	return p.Transition.KeepsEndpoints(names[0], p.View, ahead)
 }
 
 // v3Secrets is not part of a transition: what refers to a secret that is not there

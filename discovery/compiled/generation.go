@@ -1,6 +1,8 @@
 package compiled
 
 import (
+	"sync/atomic"
+
 	"github.com/pilot-api/pilot-api/discovery/cached"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -17,7 +19,16 @@ type Generation struct {
 	Endpoints endpointSets
 
 	Registrations cached.Lazy[xds.Answer]
+
+	complete atomic.Bool
 }
+
+// Complete records that all views have followed the generation.
+func (g *Generation) Complete() { g.complete.Store(true) }
+
+// IsComplete reports whether all views have followed the generation. Until then proxies may
+// still be at a view whose endpoints are already gone.
+func (g *Generation) IsComplete() bool { return g.complete.Load() }
 
 func NewGeneration(e *Encoder, snapshot *mesh.Snapshot, before *Generation) *Generation {
 	g := &Generation{encoder: e, Mesh: snapshot}

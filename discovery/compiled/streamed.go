@@ -21,6 +21,7 @@ type Streamed struct {
 	Until     atomic.Int64        // revision at which it was replaced, 0 until then
 
 	besideMu sync.Mutex
+	kept     map[keptEndpoints]*xds.Set // what EndpointsKeeping returned
 }
 
 // Streamed returns the present Streamed of the view. It is made when the first stream asks,

@@ -172,6 +172,7 @@ func (t *Transition) Acked() *compiled.Polled { return t.at.Load() }
 // for none.
 func (t *Transition) NoteEndpoints(of *xds.Set, names []string, version, answer string, find func(string) *xds.Resource) {
 	t.noteShown(&t.endpoints, of, names, version, answer, find)
+	t.forgetEmptied(names)
 }
 
 // NoteSecrets is NoteEndpoints for secrets.

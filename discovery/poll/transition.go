@@ -60,6 +60,9 @@ type Transition struct {
 	at                 atomic.Pointer[compiled.Polled] // the last one all of which it has shown to have
 	refuses            bool                            // what it is answered, of any type
 	Refusing           func(does bool)                 // is called when that changes
+	// emptied are the endpoint sets that are empty now and of which the proxy has instances,
+	// since when.
+	emptied map[string]time.Time
 	// unknownVersions are those that it has and that are of no view known here, by type and
 	// table.
 	unknownVersions map[string]unknownVersion

@@ -34,8 +34,8 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	if r := st.dueClusters(target, leaving); r != nil {
 		return r
 	}
-	endpoints := compiled.At{Set: target.EndpointsBeside(leaving), View: target.View}
-	if r := st.dueOf(&st.endpoints, endpoints, st.endpointsNamed); r != nil {
+	endpoints, find := st.endpointsNow(target, leaving, st.moves(listeners, routes))
+	if r := st.dueOf(&st.endpoints, endpoints, find); r != nil {
 		return r
 	}
 	// Clusters that warm may wait for secrets, so secrets wait for nothing.
@@ -63,7 +63,7 @@ func (st *Stream) meet(target *compiled.Streamed) (listeners, routes compiled.At
 		st.pastViews = st.mayRouteBy(initial.version, target)
 	}
 	st.clusters.meet(clusters, clusters.Named)
-	st.endpoints.meet(compiled.At{Set: target.Endpoints, View: target.View}, st.endpointsNamed)
+	st.meetEndpoints(target)
 	st.listeners.meet(listeners, listeners.Named)
 	st.listeners.withdrawGone()
 	st.routes.meet(routes, target.TableNamed)
@@ -135,10 +135,12 @@ func (st *Stream) isKnown() bool {
 	return st.arrival.IsZero() || st.listeners.asked && st.routes.asked || !st.within(st.arrival)
 }
 
-// within reports whether a wait that began at a time still lasts. If so, Next looks again
-// at its end.
-func (st *Stream) within(since time.Time) bool {
-	now, end := time.Now(), since.Add(pastviews.WarmingBound)
+// within reports whether a wait that began at a time still lasts.
+func (st *Stream) within(since time.Time) bool { return st.lasts(since.Add(pastviews.WarmingBound)) }
+
+// lasts reports whether a time is still to come. If so, Next looks again then.
+func (st *Stream) lasts(end time.Time) bool {
+	now := time.Now()
 	if !now.Before(end) {
 		return false
 	}

@@ -48,10 +48,11 @@ type Stream struct {
 	lost      atomic.Bool // not ended by the proxy
 	ended     atomic.Bool
 	closed    bool
-	arrival   time.Time        // of a proxy that came with clusters; zero once it is known what the proxy routes by
-	pastViews []*compiled.View // views that it may route by until then
-	look      time.Time        // end of a wait at which Next looks again
-	patience  *time.Timer      // wakes Next at that time
+	arrival   time.Time          // of a proxy that came with clusters; zero once it is known what the proxy routes by
+	pastViews []*compiled.View   // views that it may route by until then
+	look      time.Time          // end of a wait at which Next looks again
+	patience  *time.Timer        // wakes Next at that time
+	emptied   map[string]emptied // endpoint sets, by name
 }
 
 // Variant is a variant of the protocol. It decides which resources a response has.

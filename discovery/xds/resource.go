@@ -21,6 +21,7 @@ type Resource struct {
 	Shell         *Fragment
 	Hosts         []*Fragment
 	Endpoints     string   // key by which a cluster asks for its endpoints, "" if they are inline
+	Empty         bool     // of a set of endpoints: it has no instances
 	knowing       *knowing // of a table for a client of gRPC, nil otherwise
 	origin        diag.Ref
 	Problems      diag.Interned

@@ -206,7 +206,9 @@ func (p *V3Parts) EncodeEndpoints(key string, members []ir.Endpoint, encode Endp
 	if err != nil {
 		return nil, err
 	}
-	return newResource(EndpointType, key, f), nil
+	r := newResource(EndpointType, key, f)
+	r.Empty = len(members) == 0
+	return r, nil
 }
 
 // EmptyTable returns nil for a name that no table can have. Clients choose the names, so

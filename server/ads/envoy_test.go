@@ -28,9 +28,13 @@ type envoy struct {
 	// it.
 	refuses func(response) (words string, refuse bool)
 	// never holds the clusters that it refused before it had any of the name.
-	never  map[string]bool
-	seen   []response
-	unread []response // received and not processed yet
+	never map[string]bool
+	// serving: the test fails when a route leads to a cluster without instances.
+	serving bool
+	// unresolved: clusters with names to resolve warm.
+	unresolved bool
+	seen       []response
+	unread     []response // received and not processed yet
 }
 
 func newEnvoy(c *client) *envoy {
@@ -227,7 +231,7 @@ func (e *envoy) warm(changed []string) {
 // newest, of delta one after the other.
 func (e *envoy) release() {
 	e.t.Helper()
-	if len(e.warming) > 0 || len(e.held) == 0 {
+	if len(e.warming) > 0 || len(e.held) == 0 || e.unresolved && e.resolves(e.held) {
 		return
 	}
 	if e.kind == world {
@@ -235,6 +239,18 @@ func (e *envoy) release() {
 	}
 	e.ack(e.held...)
 	e.held = nil
+}
+
+// resolves reports whether a cluster of some responses has names to resolve.
+func (e *envoy) resolves(all []response) bool {
+	for _, r := range all {
+		for _, a := range r.resources {
+			if t := decoded[*clusterv3.Cluster](e.t, a).GetType(); t == clusterv3.Cluster_STRICT_DNS || t == clusterv3.Cluster_LOGICAL_DNS {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // follow subscribes to what is referred to now, and unsubscribes from the rest.
@@ -276,6 +292,9 @@ func (e *envoy) check(after response) {
 			for _, cluster := range leadsTo(a) {
 				if e.has[cds][cluster] == nil && !e.never[cluster] {
 					e.t.Fatalf("%s leads to cluster %s, which the proxy does not have, after %v", name, cluster, after)
+				}
+				if e.serving && e.has[cds][cluster] != nil && !e.hasInstances(cluster) {
+					e.t.Fatalf("%s leads to cluster %s, which has no instances, after %v", name, cluster, after)
 				}
 			}
 		}

@@ -67,6 +67,7 @@ func newDrawnWorld(rt *rapid.T, t *testing.T, kind variant) *drawnWorld {
 	w.envoy.t = failing{t, rt}
 	w.envoy.refuses = w.refuses
 	w.envoy.start()
+	w.envoy.serving = kind == delta // In the other variant a proxy cannot say which endpoints it comes with.
 	return w
 }
 
