@@ -34,6 +34,7 @@ type View struct {
 	from           cached.Brief[map[diag.Ref]struct{}] // objects
 	hosts          cached.Brief[map[string]struct{}]   // of services
 	lastDifference atomic.Pointer[difference]          // to the view before
+	lastLeads      atomic.Pointer[leadsSince]
 
 	v1 cached.Lazy[V1Answers]
 	v3 cached.Lazy[V3Answers]

@@ -12,12 +12,6 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-const (
-	// maxUnderway bounds the responses for clusters that are not acked, and so the memory
-	// for a client that does not read.
-	maxUnderway = 16
-)
-
 // next returns the first response that the order allows, or nil if nothing is pending.
 // Clusters come first, together with old ones that the proxy may still route to. Then come
 // their endpoints, then the listeners and routes that lead to them, and last the clusters
@@ -43,11 +37,14 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	if r := st.dueOf(&st.secrets, secrets, secrets.Named); r != nil {
 		return r
 	}
-	if st.warming() {
-		return nil
+	lacking := st.lacking(target)
+	if !st.waits(&st.listeners, listeners, lacking) {
+		if r := st.dueOf(&st.listeners, listeners, listeners.Named); r != nil {
+			return r
+		}
 	}
-	if r := st.dueOf(&st.listeners, listeners, listeners.Named); r != nil {
-		return r
+	if st.waits(&st.routes, routes, lacking) {
+		return nil
 	}
 	return st.dueOf(&st.routes, routes, target.TableNamed)
 }
@@ -172,12 +169,14 @@ func (st *Stream) dueClusters(target *compiled.Streamed, leaving []*compiled.Vie
 			st.warm(c)
 		}
 	}
-	return st.send(t, r, to, slices.ContainsFunc(differing, t.mayLack))
+	var adds []string
+	for _, c := range differing {
+		if t.mayLack(c) {
+			adds = append(adds, c.Name)
+		}
+	}
+	return st.send(t, r, to, adds)
 }
-
-// crowded reports whether too many responses for clusters are not acked. Newer ones wait
-// until that changes.
-func (st *Stream) crowded() bool { return len(st.clusters.inFlight) >= maxUnderway }
 
 // warm makes the endpoints of a cluster pending. A changed cluster waits for them even if
 // they are the same.
@@ -203,26 +202,22 @@ func (st *Stream) dueOf(t *subscription, to compiled.At, find func(string) *xds.
 	if r == nil {
 		return nil
 	}
-	return st.send(t, r, to, false)
+	return st.send(t, r, to, nil)
 }
 
-// send records that a response is in flight.
-func (st *Stream) send(t *subscription, r *xds.Response, to compiled.At, adds bool) *xds.Response {
+// send records that a response is in flight. adds are its clusters that the proxy may lack.
+func (st *Stream) send(t *subscription, r *xds.Response, to compiled.At, adds []string) *xds.Response {
 	st.nonce++
 	r.Nonce, r.Content = nonceOf(st.nonce), st.shared.Contents.Shared(r.Content)
 	t.inFlight = append(t.inFlight, &sentResponse{Sent: nack.Sent{Nonce: r.Nonce, Content: r.Content, At: to}, version: r.Version, adds: adds, made: t.pending.made, since: time.Now()})
 	t.lastNonce, t.sent, t.pending = r.Nonce, to, pending{later: t.pending.later}
+	t.waiting = time.Time{}
 	t.nacks.NoteSent(r.Nonce)
 	t.nacks.ForgetAll()
 	return r
 }
 
 func nonceOf(count uint64) string { return strconv.FormatUint(count, 36) }
-
-// warming reports whether routes must wait for clusters.
-func (st *Stream) warming() bool {
-	return st.crowded() || slices.ContainsFunc(st.clusters.inFlight, func(s *sentResponse) bool { return s.adds && st.within(s.since) })
-}
 
 // endpointsNamed returns an empty set for a name without endpoints. Without an answer, an
 // Envoy would wait.

@@ -27,6 +27,7 @@ type subscription struct {
 	sent      compiled.At     // what the last response led to
 	acked     compiled.At     // what the last response that was acked led to
 	nacks     nack.State
+	waiting   time.Time   // since when listeners or routes that are due wait for clusters; zero if they do not
 	clusters  *nack.State // of listeners and route tables: what is nacked of the clusters they lead to
 	address   string      // of the proxy
 }
@@ -35,8 +36,8 @@ type subscription struct {
 type sentResponse struct {
 	nack.Sent
 	version string
-	adds    bool // has clusters that the proxy may lack
-	made    int  // number of resources that were made only because their names were asked for
+	adds    []string // clusters that the proxy may lack
+	made    int      // number of resources that were made only because their names were asked for
 	since   time.Time
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -39,6 +40,7 @@ type response struct {
 	resources               map[string]*anypb.Any
 	versions                map[string]string // of each resource, delta only
 	removed                 []string
+	taken                   time.Time // when an envoy processed it
 }
 
 func (r response) names() []string { return slices.Sorted(maps.Keys(r.resources)) }

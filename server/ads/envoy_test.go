@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -31,7 +32,7 @@ type envoy struct {
 	never map[string]bool
 	// serving: the test fails when a route leads to a cluster without instances.
 	serving bool
-	// unresolved: clusters with names to resolve warm.
+	// unresolved: clusters with names to resolve warm until the proxy gives up on them.
 	unresolved bool
 	seen       []response
 	unread     []response // received and not processed yet
@@ -118,6 +119,7 @@ func (e *envoy) referred(typeURL string) []string {
 func (e *envoy) play() {
 	e.t.Helper()
 	for range 1000 {
+		e.release()
 		all := append(e.unread, e.told()...)
 		e.unread = nil
 		if len(all) == 0 {
@@ -143,6 +145,7 @@ func (e *envoy) takeOne() {
 // take does what an Envoy does with one response.
 func (e *envoy) take(r response) {
 	e.t.Helper()
+	r.taken = time.Now()
 	e.seen = append(e.seen, r)
 	if words, refuse := e.refuses(r); refuse {
 		e.refuse(r, words)
@@ -231,23 +234,29 @@ func (e *envoy) warm(changed []string) {
 // newest, of delta one after the other.
 func (e *envoy) release() {
 	e.t.Helper()
-	if len(e.warming) > 0 || len(e.held) == 0 || e.unresolved && e.resolves(e.held) {
+	if len(e.warming) > 0 {
 		return
 	}
-	if e.kind == world {
-		e.held = e.held[len(e.held)-1:]
+	warm := len(e.held)
+	if i := slices.IndexFunc(e.held, e.resolves); i >= 0 {
+		warm = i
 	}
-	e.ack(e.held...)
-	e.held = nil
+	all := e.held[:warm]
+	if e.held = e.held[warm:]; len(all) > 0 && e.kind == world {
+		all = all[len(all)-1:]
+	}
+	e.ack(all...)
 }
 
-// resolves reports whether a cluster of some responses has names to resolve.
-func (e *envoy) resolves(all []response) bool {
-	for _, r := range all {
-		for _, a := range r.resources {
-			if t := decoded[*clusterv3.Cluster](e.t, a).GetType(); t == clusterv3.Cluster_STRICT_DNS || t == clusterv3.Cluster_LOGICAL_DNS {
-				return true
-			}
+// resolves reports whether a cluster of a response has a name to resolve, and the proxy has not
+// given up yet.
+func (e *envoy) resolves(r response) bool {
+	if !e.unresolved || time.Since(r.taken) >= 15*time.Second {
+		return false
+	}
+	for _, a := range r.resources {
+		if t := decoded[*clusterv3.Cluster](e.t, a).GetType(); t == clusterv3.Cluster_STRICT_DNS || t == clusterv3.Cluster_LOGICAL_DNS {
+			return true
 		}
 	}
 	return false

@@ -126,6 +126,73 @@ func TestRoutesDoNotWaitForEver(t *testing.T) {
 	})
 }
 
+// TestNewClustersThatNeverWarmHoldUpNoRuleForEver checks that rules are in force in time
+// although services whose names are not resolved come all the time, so that there always is
+// a new cluster that warms, and later more of them than may be in flight. This holds for
+// rules with clusters of their own too.
+func TestNewClustersThatNeverWarmHoldUpNoRuleForEver(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := ready(t, kind)
+		src.publish(service("api.example", 80, 2, "a", "b"))
+		e.play()
+		e.unresolved = true
+		n := 0
+		another := func() {
+			for range 20 {
+				n++
+				src.put(unknownName(n))
+				time.Sleep(400 * time.Millisecond)
+				e.play()
+			}
+		}
+		inForce := func(what string, is func() bool) {
+			t.Helper()
+			for begin := time.Now(); time.Since(begin) < 30*time.Second; {
+				another()
+				if is() {
+					return
+				}
+			}
+			t.Fatalf("%s is not in force after %d clusters that do not warm, told %v", what, n, e.seen)
+		}
+		most := 0
+		for i := range 10 {
+			another()
+			most = max(most, len(e.held))
+			src.publish(timeout("web.example", i+1))
+			inForce("a time-out", func() bool { return contains(e.has[rds]["80"].String(), fmt.Sprintf("seconds:%d}", i+1)) })
+			version := []string{"a", "b"}[i%2]
+			src.publish(toVersion("api.example", version))
+			inForce("a route to a version", func() bool { return e.routesTo(clusterOf("api.example", version)) })
+		}
+		if kind == delta && most < 16 {
+			t.Errorf("only %d responses for clusters were not acknowledged at a time", most)
+		}
+	})
+}
+
+// TestRoutesWaitOnlyForTheirClusters checks that a route table does not wait for a cluster of
+// another port that never warms.
+func TestRoutesWaitOnlyForTheirClusters(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := ready(t, kind)
+		e.unresolved = true
+		src.publish(object("ServiceEntry", "unknown",
+			`{"hosts":["unknown.example"],"location":"MESH_EXTERNAL","resolution":"DNS","ports":[{"number":443,"name":"tls","protocol":"TLS"},{"number":81,"name":"http","protocol":"HTTP"}]}`))
+		src.publish(timeout("web.example", 7))
+		e.play()
+		if text := e.has[rds]["80"].String(); !contains(text, "seconds:7") {
+			t.Errorf("the rule waits for a cluster that it does not lead to: %s", text)
+		}
+		listeners := len(e.has[lds])
+		time.Sleep(time.Minute)
+		e.play()
+		if len(e.has[lds]) <= listeners {
+			t.Error("the listeners never come, or did not wait for their cluster")
+		}
+	})
+}
+
 // TestOldClustersStayWhileRoutesAreRefused checks that they stay for any time.
 func TestOldClustersStayWhileRoutesAreRefused(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
