@@ -8,7 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// TestCostOfServers: twice as many servers with certificates of their own at a port cost
+// TestCostOfServers: twice as many servers with authorities of their own at a port cost
 // about twice the allocations, not four times.
 func TestCostOfServers(t *testing.T) {
 	cost := func(n int) float64 {
@@ -17,7 +17,7 @@ func TestCostOfServers(t *testing.T) {
 			host := fmt.Sprintf("h%d.example", i)
 			servers = append(servers, spec{
 				"port": spec{"number": 443, "name": fmt.Sprintf("https-%d", i), "protocol": "HTTPS"}, "hosts": []string{host},
-				"tls": spec{"mode": "SIMPLE", "serverCertificate": "/" + host + ".crt", "privateKey": "/" + host + ".key"},
+				"tls": spec{"mode": "MUTUAL", "serverCertificate": "/" + host + ".crt", "privateKey": "/" + host + ".key", "caCertificates": "/" + host + ".ca.crt"},
 			})
 		}
 		objs := []*schema.Object{

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
@@ -23,11 +24,8 @@ func (c *writer) gateways() []*ir.RouteTable {
 	for _, listener := range edges.listeners {
 		l := &ir.Listener{IP: listener.ip, Port: listener.port, Bind: true, Direction: ir.Gateway, Origins: listener.origin}
 		var chains []*ir.FilterChain
-		names := c.tableNames(listener)
+		out = append(out, c.edgeTables(listener)...)
 		for _, group := range listener.groups {
-			if group.kind == httpServer {
-				out = append(out, c.edgeTable(listener, group, names))
-			}
 			chains = append(chains, c.chains(listener, group)...)
 		}
 		if len(chains) == 0 {
@@ -96,52 +94,32 @@ func preciseFirst(chains []*ir.FilterChain) []*ir.FilterChain {
 	return out
 }
 
-// nameTables names the route tables of the groups. For TLS, the name depends on the
-// server's certificates and on what is asked of clients' certificates: under the
-// name of another group, requests could reach hosts that ask for more. The name
-// does not change when other groups come and go, so that open connections keep
-// their routes.
+// nameTables names the route tables of the groups. For TLS, the name says what a
+// connection must meet. Groups that ask for the same share a table. Under the name of
+// another group, requests could reach hosts that ask for more. Nothing else is in the
+// name, so that open connections keep their routes when certificates are replaced, and
+// when other servers come and go.
 func (listener *edgeListener) nameTables() {
 	name := strconv.Itoa(listener.port)
 	if !unspecified(listener.ip) {
 		name += "|" + listener.ip
 	}
-	marks := make([]string, len(listener.groups))
-	alike := map[string]int{}
-	for i, group := range listener.groups {
-		if group.tls != nil && group.kind == httpServer {
-			marks[i] = markOf(asked(group.tls))
-			alike[marks[i]]++
-		}
-	}
-	for i, group := range listener.groups {
-		switch {
-		case marks[i] == "":
-			group.table = name
-		case alike[marks[i]] > 1:
-			group.table = name + "|tls=" + markOf(group.tls)
-		default:
-			group.table = name + "|tls=" + marks[i]
+	for _, group := range listener.groups {
+		if group.table = name; group.tls != nil && group.kind == httpServer {
+			group.table += "|tls=" + markOf(asked(group.tls))
 		}
 	}
 }
 
-// asked returns the settings that identify TLS, without those that may change under
-// the same name.
+// asked returns the settings of a server that a connection must meet.
 func asked(tls *ir.ServerTLS) *ir.ServerTLS {
-	own := *tls
-	own.MinVersion, own.MaxVersion, own.Ciphers, own.ALPN = "", "", nil, nil
-	if own.Client != nil {
-		client := *own.Client
-		client.Unverified = false
-		own.Client = &client
-	}
-	return &own
+	return &ir.ServerTLS{Client: tls.Client, MinVersion: tls.MinVersion, MaxVersion: tls.MaxVersion, Ciphers: tls.Ciphers}
 }
 
+// markOf returns a name for settings. Nobody can find other settings of the same name.
 func markOf(tls *ir.ServerTLS) string {
 	sum := sha256.Sum256(encodedTLS(tls))
-	return hex.EncodeToString(sum[:4])
+	return hex.EncodeToString(sum[:16])
 }
 
 // encodedTLS returns equal bytes exactly for equal settings.
@@ -150,33 +128,64 @@ func encodedTLS(tls *ir.ServerTLS) []byte {
 	return text
 }
 
-// edgeTable returns the route table of a group.
-func (c *writer) edgeTable(listener *edgeListener, group *edgeGroup, names *tableNames) *ir.RouteTable {
+// edgeTables returns the route tables of a listener.
+func (c *writer) edgeTables(listener *edgeListener) []*ir.RouteTable {
+	var out []*ir.RouteTable
+	names := c.tableNames(listener)
+	done := map[string]bool{}
+	for i, group := range listener.groups {
+		if group.kind != httpServer || done[group.table] {
+			continue
+		}
+		done[group.table] = true
+		var alike []*edgeGroup
+		for _, other := range listener.groups[i:] {
+			if other.kind == httpServer && other.table == group.table {
+				alike = append(alike, other)
+			}
+		}
+		out = append(out, c.edgeTable(listener, alike, names))
+	}
+	return out
+}
+
+// edgeTable returns the route table that groups share.
+func (c *writer) edgeTable(listener *edgeListener, groups []*edgeGroup, names *tableNames) *ir.RouteTable {
 	t := newEdgeTable(listener.port)
 	t.dotKept = c.plan.pilot().HostsAsWritten
-	for _, bound := range c.plan.byHost(group.bound) {
-		if !names.passedOn(bound[0].host) {
-			c.serve(t, bound)
+	var unserved []string
+	for _, group := range groups {
+		served := map[string]*ir.VirtualHost{} // by domain in lower case
+		note := func(host *ir.VirtualHost) {
+			for _, domain := range host.Domains {
+				served[strings.ToLower(domain)] = host
+			}
 		}
-	}
-	for _, host := range group.claimed {
-		if host.toHTTPS && !c.plan.keptFrom(listener, host) {
-			t.redirect(host.gw, host.host)
+		for _, bound := range c.plan.byHost(group.bound) {
+			if !names.passedOn(bound[0].host) {
+				note(c.serve(t, bound))
+			}
 		}
+		for _, host := range group.claimed {
+			if host.toHTTPS && !c.plan.keptFrom(listener, host) {
+				note(t.redirect(host.gw, host.host))
+			}
+		}
+		unserved = append(unserved, t.keepNames(group, served, names)...)
 	}
-	t.refuseOthers(group, names)
+	t.refuseOthers(groups, names)
+	t.host("unserved|"+strconv.Itoa(t.port), groups[0].ref(), unserved) // Without routes, nothing is found.
 	table := t.routeTable()
-	table.Name = group.table
+	table.Name = groups[0].table
 	table.IgnorePort = true // The port before a gateway may be another one.
 	return c.closed(table)
 }
 
 // serve writes one host of a server, for the VirtualServices that it is bound to.
-func (c *writer) serve(t *edgeTable, bound []*boundHost) {
+func (c *writer) serve(t *edgeTable, bound []*boundHost) *ir.VirtualHost {
 	b := bound[0]
 	if slices.ContainsFunc(bound, func(b *boundHost) bool { return b.toHTTPS }) {
-		t.redirect(b.gw, b.host)
-		return
+		return t.redirect(b.gw, b.host)
 	}
 	host := t.edgeHost(b.gw, b.host, b.vs.ref)
 	var lists [][]plannedRoute
@@ -187,6 +196,7 @@ func (c *writer) serve(t *edgeTable, bound []*boundHost) {
 		c.needAll(planned.targets)
 		host.Routes = append(host.Routes, c.atEdge(planned.route))
 	}
+	return host
 }
 
 // edgeHost returns the virtual host of a host at a Gateway.
@@ -196,8 +206,10 @@ func (t *edgeTable) edgeHost(gw *gateway, host string, ref diag.Ref) *ir.Virtual
 }
 
 // redirect redirects all requests for a host to HTTPS, unless the host has routes.
-func (t *edgeTable) redirect(gw *gateway, name string) {
-	if host := t.edgeHost(gw, name, gw.ref); len(host.Routes) == 0 {
+func (t *edgeTable) redirect(gw *gateway, name string) *ir.VirtualHost {
+	host := t.edgeHost(gw, name, gw.ref)
+	if len(host.Routes) == 0 {
 		host.Routes = []*ir.Route{{Redirect: &ir.Redirect{Scheme: "https"}, Origins: []diag.Ref{gw.ref}}}
 	}
+	return host
 }

@@ -77,38 +77,44 @@ func (n *tableNames) passedOn(host string) bool {
 	return route != nil && precision(by) < precision(name)
 }
 
-// refuseOthers answers requests for names of other servers at the port with 421, so
-// that clients repeat them on a connection of their own. Names of the group without
-// routes are not found.
-func (t *edgeTable) refuseOthers(group *edgeGroup, names *tableNames) {
+// keepNames gives the names of a group to the hosts that it serves, by domain, and not to
+// those of other groups in the table. It returns names without routes.
+func (t *edgeTable) keepNames(group *edgeGroup, served map[string]*ir.VirtualHost, names *tableNames) (unserved []string) {
 	if names == nil {
-		return
-	}
-	hosts := map[string]*ir.VirtualHost{}
-	for _, host := range t.hosts {
-		for _, domain := range host.Domains {
-			hosts[strings.ToLower(domain)] = host
-		}
-	}
-	var others, unserved []string
-	for _, name := range names.others[group] {
-		others = append(others, t.bothForms(name)...)
+		return nil
 	}
 	for _, name := range names.own[group] {
-		if host := nearest(hosts, name); host == nil {
+		if host := nearest(served, name); host == nil {
 			unserved = append(unserved, t.bothForms(name)...)
-		} else if hosts[name] == nil {
+		} else if served[name] == nil {
 			host.Domains = append(host.Domains, t.bothForms(name)...)
 		}
 	}
-	if names.listener.owners["*"] != group {
+	return unserved
+}
+
+// refuseOthers answers requests for names of servers that ask for something else with 421,
+// so that clients repeat them on a connection of their own.
+func (t *edgeTable) refuseOthers(groups []*edgeGroup, names *tableNames) {
+	if names == nil {
+		return
+	}
+	isHere := func(owner *edgeGroup) bool { return slices.Contains(groups, owner) }
+	var others []string
+	for _, group := range groups {
+		for _, name := range names.others[group] {
+			if !isHere(names.listener.owners[name]) {
+				others = append(others, t.bothForms(name)...)
+			}
+		}
+	}
+	if !isHere(names.listener.owners["*"]) {
 		others = append(others, "*")
 	}
 	if len(others) > 0 {
-		host := t.host("misdirected|"+strconv.Itoa(t.port), group.ref(), others)
-		host.Routes = []*ir.Route{{Response: ir.Misdirected(), Origins: []diag.Ref{group.ref()}}}
+		host := t.host("misdirected|"+strconv.Itoa(t.port), groups[0].ref(), others)
+		host.Routes = []*ir.Route{{Response: ir.Misdirected(), Origins: []diag.Ref{groups[0].ref()}}}
 	}
-	t.host("unserved|"+strconv.Itoa(t.port), group.ref(), unserved)
 }
 
 // nearest returns the virtual host of a name, or of the most precise wildcard around

@@ -16,8 +16,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// nestedGateways has servers of one port, and the hosts of some include hosts of others. In
-// the settings, CERTS stands for the folder of the certificates.
+// nestedGateways has servers of one port, and the hosts of some include hosts of others. The
+// Gateways wide and alike ask the same of their clients. In the settings, CERTS stands for the folder of the certificates.
 const nestedGateways = `
 apiVersion: networking.istio.io/v1
 kind: Gateway
@@ -39,6 +39,23 @@ spec:
   - port: {number: 443, name: tls, protocol: TLS}
     hosts: [passed.example.com]
     tls: {mode: PASSTHROUGH}
+---
+apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: alike, namespace: third}
+spec:
+  servers:
+  - port: {number: 443, name: https, protocol: HTTPS}
+    hosts: [served.example.com, unserved.example.com, "*.below.example.com"]
+    tls: {mode: SIMPLE, serverCertificate: CERTS/client.crt, privateKey: CERTS/client.key}
+---
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: alike, namespace: third}
+spec:
+  hosts: [served.example.com, "*.x.below.example.com"]
+  gateways: [alike]
+  http: [{directResponse: {status: 204}}]
 ---
 apiVersion: networking.istio.io/v1
 kind: VirtualService
@@ -74,7 +91,9 @@ spec:
 `
 
 // TestRequestsStayAtTheServerOfTheirConnection checks that a client that connected by one TLS
-// server gets nothing from another server of the port, whatever host its requests name.
+// server gets nothing from a server of the port that asks its clients for something else,
+// whatever host its requests name. From a server that asks for the same it gets what a client
+// of that server gets.
 //
 // Observes Gateway servers[].hosts
 func TestRequestsStayAtTheServerOfTheirConnection(t *testing.T) {
@@ -112,6 +131,16 @@ func TestRequestsStayAtTheServerOfTheirConnection(t *testing.T) {
 			"x.in.example.org":        misdirected,
 			"alone.in.example.org":    http.StatusNotFound,
 			"unknown.example":         misdirected,
+			"served.example.com":      204,
+			"unserved.example.com":    http.StatusNotFound,
+			"y.x.below.example.com":   204,
+			"y.below.example.com":     http.StatusNotFound,
+		}},
+		{"unserved.example.com", map[string]int{
+			"unserved.example.com": http.StatusNotFound,
+			"served.example.com":   204,
+			"www.example.com":      201,
+			"secure.example.com":   misdirected,
 		}},
 		{"secure.example.com", map[string]int{
 			"secure.example.com":   203,
