@@ -83,13 +83,14 @@ const (
 // peerProtocols are those of which a client of the mesh offers one.
 var peerProtocols = []string{peerProtocol, peerExchange, "istio-http/1.0", "istio-http/1.1", "istio-h2"}
 
-// offered returns the application protocols that a client of the mesh offers.
+// offered returns the application protocols that a client of the mesh offers. Those of HTTP are
+// for servers that know no other.
 func offered(http, isHTTP2 bool) []string {
 	switch {
 	case isHTTP2:
 		return []string{peerProtocol, http2}
 	case http:
-		return []string{peerProtocol}
+		return []string{peerProtocol, http11}
 	}
 	return []string{peerExchange, peerProtocol}
 }
