@@ -116,6 +116,26 @@ func TestConditionsAreOfTheObject(t *testing.T) {
 	})
 }
 
+// TestBoardTellsNewsLate checks that a caller who knows the last version is told what has
+// changed since, also if looks that found nothing came in between.
+func TestBoardTellsNewsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own := manyObjects(t, 3)
+		b, _ := New(Options{Log: slog.New(slog.DiscardHandler), Statuses: func(*discovery.ObjectStatuses) *discovery.ObjectStatuses { return own }})
+		for looks := range 3 {
+			_, known, _ := b.Since(0)
+			own = manyObjects(t, 4+looks)
+			for range 1 + looks {
+				time.Sleep(Age)
+				b.Recent()
+			}
+			if keys, _, _ := b.Since(known); len(keys) == 0 {
+				t.Errorf("after %d looks nothing is new", 1+looks)
+			}
+		}
+	})
+}
+
 func manyObjects(t testing.TB, n int) *discovery.ObjectStatuses {
 	t.Helper()
 	kind, _ := schema.KindByName("RouteRule")

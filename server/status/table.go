@@ -62,6 +62,8 @@ func (t *Table) next(own *discovery.ObjectStatuses, others peerSnapshot) *Table 
 	if len(next.news) > 0 {
 		next.version, next.changed = t.version+1, make(chan struct{})
 		next.interned.keep(next.entries)
+	} else {
+		next.news = t.news // It is the same version.
 	}
 	return next
 }
