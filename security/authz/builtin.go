@@ -22,6 +22,7 @@ const (
 const (
 	configAPI     = "config.istio.io"
 	networkingAPI = "networking.istio.io"
+	securityAPI   = "security.istio.io"
 	registryAPI   = "registry.istio.io"
 	rbacAPI       = rbac.GroupName
 )
@@ -41,7 +42,7 @@ func paths(verbs []string, urls ...string) rbac.PolicyRule {
 
 var (
 	viewRules = []rbac.PolicyRule{
-		rule(readAll, []string{configAPI, networkingAPI}, "*"),
+		rule(readAll, []string{configAPI, networkingAPI, securityAPI}, "*"),
 		rule(readAll, []string{registryAPI}, "problems", "proxies", "proxies/config", "proxies/route", "references"),
 		rule([]string{"create"}, []string{registryAPI}, "previews"),
 		rule(readAll, []string{""}, "namespaces"),
@@ -51,6 +52,7 @@ var (
 		rule(append(readAll, writeAll...), []string{registryAPI}, "secrets", "secrets/history", "secrets/status"),
 	)
 	adminRules = append(editRules[:len(editRules):len(editRules)],
+		rule(writeAll, []string{securityAPI}, "*"),
 		rule(append(readAll, writeAll...), []string{rbacAPI}, "roles", "roles/history", "rolebindings", "rolebindings/history"),
 		rule(append(readAll, writeAll...), []string{""}, "serviceaccounts", "serviceaccounts/history"),
 		rule([]string{"create", "delete"}, []string{""}, "serviceaccounts/token"),
