@@ -46,7 +46,7 @@ func (rd *reader) ruleRoutes(at servicePort) []plannedRoute {
 			continue
 		}
 		planned.rule = len(routes) + 1
-		if routes = append(routes, planned); closed.all {
+		if routes = append(routes, guarded(planned)...); closed.all {
 			return routes
 		}
 	}

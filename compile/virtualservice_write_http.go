@@ -17,7 +17,7 @@ func (v *viewpoint) httpRoutes(vs *virtualService, svc *mesh.Service, port *mesh
 	for _, r := range v.httpRoutesOf(vs) {
 		for _, m := range r.matches {
 			if (m.port == 0 || int(m.port) == port.Number) && vs.serves(m.gateways, meshGateway) {
-				out = append(out, v.httpRoute(r, m, svc, port))
+				out = append(out, guarded(v.httpRoute(r, m, svc, port))...)
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func (v *viewpoint) gatewayRoutes(b *boundHost, number int) []plannedRoute {
 	for _, r := range v.httpRoutesOf(b.vs) {
 		for _, m := range r.matches {
 			if (m.port == 0 || int(m.port) == number) && b.serves(m.gateways) {
-				out = append(out, v.httpRoute(r, m, nil, port))
+				out = append(out, guarded(v.httpRoute(r, m, nil, port))...)
 			}
 		}
 	}

@@ -191,6 +191,9 @@ type DirectResponse struct {
 // Unavailable returns the response of closed parts.
 func Unavailable() *DirectResponse { return &DirectResponse{Status: http.StatusServiceUnavailable} }
 
+// BadPath refuses a path that would no longer be normal after the rewrite of a route.
+func BadPath() *DirectResponse { return &DirectResponse{Status: http.StatusBadRequest} }
+
 // Misdirected asks the client to repeat the request on a connection of its own.
 func Misdirected() *DirectResponse { return &DirectResponse{Status: http.StatusMisdirectedRequest} }
 

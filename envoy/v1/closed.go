@@ -15,6 +15,9 @@ const blackHole = ir.Nobody
 // expressible returns the route as v1 can express it. The result is closed if the route
 // cannot act as written, and nil if it may be left out.
 func expressible(r *ir.Route) (*ir.Route, diag.List) {
+	if r.Response != nil && *r.Response == *ir.BadPath() {
+		return nil, nil // No path is normal here, so the route would protect nothing.
+	}
 	m, problems := speakableMatch(r)
 	for _, lack := range lacking(r) {
 		problems = append(problems, closing(r, lack)...)

@@ -75,7 +75,7 @@ func proxylessAction(r *ir.Route) (*routev3.RouteAction, map[string]*anypb.Any, 
 	switch {
 	case r.Redirect != nil:
 		return nil, nil, ends(r, "it follows no redirects")
-	case r.Response != nil && *r.Response != *ir.Unavailable():
+	case r.Response != nil && *r.Response != *ir.Unavailable() && *r.Response != *ir.BadPath():
 		return nil, nil, ends(r, fmt.Sprintf("it gives no answers such as %d of its own", r.Response.Status))
 	case r.Response != nil:
 		return nil, nil, nil

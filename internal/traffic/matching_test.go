@@ -51,7 +51,7 @@ func TestMatchingPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(page)
-	for name, rows := range map[string]func(*testing.T, []way) string{"hosts": hostRows, "paths": pathRows, "parts": partRows, "schemes": schemeRows, "names": nameRows} {
+	for name, rows := range map[string]func(*testing.T, []way) string{"hosts": hostRows, "paths": pathRows, "rewrites": rewriteRows, "parts": partRows, "schemes": schemeRows, "names": nameRows} {
 		text = strings.Replace(text, "{"+name+"}\n", rows(t, ways), 1)
 	}
 	golden.Page(t, "../../docs/reference/matching.md", text)

@@ -183,8 +183,11 @@ func overHTTP2(t *testing.T, conn net.Conn, fields, path string) seenAnswer {
 	}
 }
 
-func pathRows(t *testing.T, ways []way) string {
-	all, others := lines(t, "paths.txt")
+func pathRows(t *testing.T, ways []way) string    { return rowsOfPaths(t, ways, "paths.txt") }
+func rewriteRows(t *testing.T, ways []way) string { return rowsOfPaths(t, ways, "rewrites.txt") }
+
+func rowsOfPaths(t *testing.T, ways []way, file string) string {
+	all, others := lines(t, file)
 	out := head("Path sent to `ext.example.com`", ways)
 	for _, path := range all {
 		var cells []string
