@@ -9,6 +9,7 @@ import (
 	"time"
 
 	authentication "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Token is a token of a ServiceAccount. Treat it as a password.
@@ -44,8 +45,10 @@ func (c *Client) CreateToken(ctx context.Context, namespace, account string, aud
 // store.ErrNotFound if there is no such account, or if no token can have the id.
 func (c *Client) RevokeToken(ctx context.Context, namespace, account, id string) error {
 	path := fmt.Sprintf("%s/api/v1/namespaces/%s/serviceaccounts/%s/token/%s", c.base, url.PathEscape(namespace), url.PathEscape(account), url.PathEscape(id))
-	_, err := c.call(ctx, request{method: http.MethodDelete, url: path}, maxErrorAnswer)
-	return err
+	var answer metav1.Status
+	return c.exchange(ctx, request{method: http.MethodDelete, url: path}, &answer, func() error {
+		return member("status Success", answer.Status == metav1.StatusSuccess)
+	})
 }
 
 // User is a user as a server knows it.

@@ -114,7 +114,10 @@ func calls(t *testing.T) map[string]func(context.Context, *client.Client) error 
 		"Proxy":      func(ctx context.Context, c *client.Client) error { _, err := c.Proxy(ctx, of.Node); return err },
 		"References": func(ctx context.Context, c *client.Client) error { _, err := c.References(ctx, askedFor); return err },
 		"Revision":   func(ctx context.Context, c *client.Client) error { _, err := c.Revision(ctx); return err },
-		"Rollback":   func(ctx context.Context, c *client.Client) error { _, err := c.Rollback(ctx, scope, 3); return err },
+		"RevokeToken": func(ctx context.Context, c *client.Client) error {
+			return c.RevokeToken(ctx, "books", "x", "id")
+		},
+		"Rollback": func(ctx context.Context, c *client.Client) error { _, err := c.Rollback(ctx, scope, 3); return err },
 		"RollbackInSteps": func(ctx context.Context, c *client.Client) (err error) {
 			for _, err = range c.RollbackInSteps(ctx, scope, 3) {
 			}
@@ -149,6 +152,7 @@ func calls(t *testing.T) map[string]func(context.Context, *client.Client) error 
 // answers an object without a member that is known.
 var allowed = map[string]string{
 	"AllProxies": "[]", "AllProxiesOf": "[]", "Proxies": "[]", "ProxiesOf": "[]", "Proxy": "[]",
+	"RevokeToken": `{"kind":"Status","apiVersion":"v1","status":"Success"}`,
 }
 
 // TestAnswersOfAnotherServer checks that no call takes an answer that is not one of a
