@@ -357,6 +357,9 @@ func (r accessRequest) permitted(t *testing.T, p *accessv3.Permission) bool {
 		return inRange(rule.DestinationIp, r.destination)
 	case *accessv3.Permission_RequestedServerName:
 		return fitsText(t, rule.RequestedServerName, r.sni)
+	case *accessv3.Permission_SourcedMetadata:
+		m := rule.SourcedMetadata.GetMetadataMatcher()
+		return fitsMetadata(t, m, r.filterMetadata, m.GetFilter()+".")
 	case *accessv3.Permission_Metadata:
 		//lint:ignore SA1019 Istio writes it.
 		return fitsMetadata(t, rule.Metadata, r.filterMetadata, rule.Metadata.GetFilter()+".")
@@ -383,6 +386,8 @@ func (r accessRequest) isFrom(t *testing.T, p *accessv3.Principal) bool {
 		return inRange(id.RemoteIp, r.remote)
 	case *accessv3.Principal_Header:
 		return r.hasHeader(t, id.Header)
+	case *accessv3.Principal_SourcedMetadata:
+		return r.hasJWT && fitsMetadata(t, id.SourcedMetadata.GetMetadataMatcher(), r.claims, "")
 	case *accessv3.Principal_Metadata:
 		//lint:ignore SA1019 Istio writes it.
 		return r.hasJWT && fitsMetadata(t, id.Metadata, r.claims, "")

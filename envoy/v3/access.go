@@ -122,8 +122,7 @@ func testOperation(t *ir.Test) *accessv3.Permission {
 	case ir.AttrServerName:
 		return &accessv3.Permission{Rule: &accessv3.Permission_RequestedServerName{RequestedServerName: textMatcher(t.Text)}}
 	case ir.AttrFilterMetadata:
-		//lint:ignore SA1019 As Istio writes it. The newer field is not known to all Envoys in use.
-		return &accessv3.Permission{Rule: &accessv3.Permission_Metadata{Metadata: metadata(t.Name, t.Path, t.Text)}}
+		return &accessv3.Permission{Rule: &accessv3.Permission_SourcedMetadata{SourcedMetadata: metadata(t.Name, t.Path, t.Text)}}
 	case ir.AttrPath:
 		if t.Text.Template != "" {
 			return &accessv3.Permission{Rule: &accessv3.Permission_UriTemplate{UriTemplate: &corev3.TypedExtensionConfig{
@@ -180,8 +179,7 @@ func testPeer(t *ir.Test) *accessv3.Principal {
 	case ir.AttrHeader:
 		return &accessv3.Principal{Identifier: &accessv3.Principal_Header{Header: headerTest(t.Name, t.Text)}}
 	case ir.AttrClaim:
-		//lint:ignore SA1019 As Istio writes it. The newer field is not known to all Envoys in use.
-		return &accessv3.Principal{Identifier: &accessv3.Principal_Metadata{Metadata: metadata(jwtFilter, append([]string{jwtPayload}, t.Path...), t.Text)}}
+		return &accessv3.Principal{Identifier: &accessv3.Principal_SourcedMetadata{SourcedMetadata: metadata(jwtFilter, append([]string{jwtPayload}, t.Path...), t.Text)}}
 	}
 	return &accessv3.Principal{Identifier: &accessv3.Principal_NotId{NotId: &accessv3.Principal{Identifier: &accessv3.Principal_Any{Any: true}}}}
 }
@@ -211,7 +209,7 @@ func textMatcher(t *ir.TextTest) *matcherv3.StringMatcher {
 }
 
 // metadata matches a text in the metadata of a filter, or one in a list there.
-func metadata(filter string, path []string, t *ir.TextTest) *matcherv3.MetadataMatcher {
+func metadata(filter string, path []string, t *ir.TextTest) *accessv3.SourcedMetadata {
 	text := &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_StringMatch{StringMatch: textMatcher(t)}}
 	inList := &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_ListMatch{ListMatch: &matcherv3.ListMatcher{MatchPattern: &matcherv3.ListMatcher_OneOf{OneOf: text}}}}
 	out := &matcherv3.MetadataMatcher{
@@ -221,7 +219,7 @@ func metadata(filter string, path []string, t *ir.TextTest) *matcherv3.MetadataM
 	for _, key := range path {
 		out.Path = append(out.Path, &matcherv3.MetadataMatcher_PathSegment{Segment: &matcherv3.MetadataMatcher_PathSegment_Key{Key: key}})
 	}
-	return out
+	return &accessv3.SourcedMetadata{MetadataMatcher: out, MetadataSource: accessv3.MetadataSource_DYNAMIC}
 }
 
 // cidrRange writes a CIDR block, which ir has validated.

@@ -100,9 +100,16 @@ func clusterOf(t *testing.T, p *evaluator.Proxy, name string) *evaluator.Cluster
 	return found[0]
 }
 
+// asTheyCome has workloads take plain text only: how they take mutual TLS is not what is tested.
+const asTheyCome = `apiVersion: security.istio.io/v1
+kind: PeerAuthentication
+metadata: {name: plain, namespace: istio-system}
+spec: {mtls: {mode: DISABLE}}
+`
+
 func testCluster(t *testing.T, settings *mesh.Settings, policy string, met func(*evaluator.TLS) bool) {
 	t.Helper()
-	objs := decoded(t, closedRegistry+"apiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: d}\nspec:\n  host: a.default.svc.cluster.local\n  "+policy+"\n")
+	objs := decoded(t, closedRegistry+asTheyCome+"---\napiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: d}\nspec:\n  host: a.default.svc.cluster.local\n  "+policy+"\n")
 	s := spellWith(t, settings, "sidecar~10.1.0.9~caller.default~default.svc.cluster.local", objs)
 	for version, p := range map[string]*evaluator.Proxy{"v1": s.v1, "v3": s.v3} {
 		c := clusterOf(t, p, "out.a.default.svc.cluster.local|http")

@@ -26,7 +26,8 @@ func drawWorld(rt *rapid.T) world {
 	if rapid.Bool().Draw(rt, "networks") {
 		settings.Networks = meshgen.Networks()
 	}
-	return world{settings, meshgen.Objects(rt), node}
+	plain, _ := schema.Decode([]byte(asTheyCome), schema.Options{})
+	return world{settings, append(meshgen.Objects(rt), plain), node}
 }
 
 // TestV1SaysWhatV3Says also shows that both readers take whatever is spelled:

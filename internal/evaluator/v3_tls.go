@@ -25,7 +25,7 @@ func (r *v3Reader) clientTLS(at string, socket *corev3.TransportSocket) *TLS {
 	if common == nil {
 		return out
 	}
-	r.only(at, common, "tls_certificates", "tls_certificate_sds_secret_configs", "validation_context", "combined_validation_context")
+	r.only(at, common, "tls_certificates", "tls_certificate_sds_secret_configs", "alpn_protocols", "validation_context", "combined_validation_context")
 	out.CertificateFile, out.KeyFile = r.certificate(at, common)
 	if v, authorities := r.validation(at, common); v != nil {
 		r.only(at, v, "trusted_ca", "match_typed_subject_alt_names", "crl")

@@ -71,9 +71,6 @@ or use 'istioctl patch' or 'istioctl apply'.`,
 
 // Run opens the object in the editor, and stores the result.
 func (o Options) Run(ctx context.Context, s *cli.Session, key schema.Key) error {
-	if chosenEditor(s) == "" && !onTerminal(s) {
-		return errors.New("vi needs a terminal, and standard input or output is none: " + withoutTerminal)
-	}
 	c, err := o.Connect(o.Client(s.WarnUnknown))
 	if err != nil {
 		return err
@@ -84,6 +81,8 @@ func (o Options) Run(ctx context.Context, s *cli.Session, key schema.Key) error 
 		return errors.New(targets.NotFound(key) + targets.Misread(key.Name))
 	case err != nil:
 		return s.Fail(ctx, err)
+	case chosenEditor(s) == "" && !onTerminal(s):
+		return errors.New("vi needs a terminal, and standard input or output is none: " + withoutTerminal)
 	}
 	text, err := printer.ToYAML(stored.JSON())
 	if err != nil {
