@@ -731,7 +731,7 @@ func TestReviewsFollowRoles(t *testing.T) {
 	if got := review(ed, access, `{"nonResourceAttributes":{"verb":"get","path":"/metrics"}}`); !strings.Contains(got, `"allowed":false`) {
 		t.Error(got)
 	}
-	if got := review(vic, "authorization.k8s.io/v1/selfsubjectrulesreviews", `{"namespace":"shop"}`); !strings.Contains(got, `{"verbs":["get","list","watch"],"apiGroups":["config.istio.io","networking.istio.io"],"resources":["*"]}`) ||
+	if got := review(vic, "authorization.k8s.io/v1/selfsubjectrulesreviews", `{"namespace":"shop"}`); !strings.Contains(got, `{"verbs":["get","list","watch"],"apiGroups":["config.istio.io","networking.istio.io","security.istio.io"],"resources":["*"]}`) ||
 		!strings.Contains(got, `"/apis/*"`) {
 		t.Error(got)
 	}
