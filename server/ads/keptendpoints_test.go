@@ -164,18 +164,7 @@ func TestAProxyThatRefusesItsRoutesLearnsThatInstancesAreGone(t *testing.T) {
 		e := newEnvoy(serve(t, src).connect(kind, nodeA)).start()
 		e.refuses = func(r response) (string, bool) { return "no", r.typeURL == rds }
 		src.publish(shopWith("web", "v1"))
-		e.play()
-		time.Sleep(30 * time.Second)
-		e.play()
-		if empty(e, "shop.example|http") {
-			t.Error("the set that the refused routes leave is empty at once")
-		}
-		time.Sleep(30 * time.Second)
-		e.play()
-		if !empty(e, "shop.example|http") {
-			t.Error("the set that no service has stays as it was for ever")
-		}
-		e.nothing("of what is empty")
+		emptiesLate(t, e)
 	})
 }
 
@@ -190,19 +179,26 @@ func TestAReconnectedProxyThatRefusesItsRoutesLearnsThatInstancesAreGone(t *test
 		e.refuses = func(r response) (string, bool) { return "no", r.typeURL == rds }
 		src.publish(shopWith("web", "v1"))
 		e.again(other.connect(delta, nodeA))
-		e.play()
-		time.Sleep(30 * time.Second)
-		e.play()
-		if empty(e, "shop.example|http") {
-			t.Error("the set that the refused routes leave is empty at once")
-		}
-		time.Sleep(30 * time.Second)
-		e.play()
-		if !empty(e, "shop.example|http") {
-			t.Error("the set that no service has stays as it was for ever")
-		}
-		e.nothing("of what is empty")
+		emptiesLate(t, e)
 	})
+}
+
+// emptiesLate checks that e, which refuses the routes of shopWith("web", "v1"), keeps the set
+// that they leave for 30 seconds, and has it empty 30 seconds later.
+func emptiesLate(t *testing.T, e *envoy) {
+	t.Helper()
+	e.play()
+	time.Sleep(30 * time.Second)
+	e.play()
+	if empty(e, "shop.example|http") {
+		t.Error("the set that the refused routes leave is empty at once")
+	}
+	time.Sleep(30 * time.Second)
+	e.play()
+	if !empty(e, "shop.example|http") {
+		t.Error("the set that no service has stays as it was for ever")
+	}
+	e.nothing("of what is empty")
 }
 
 // TestLostInstancesAreToldAtOnce checks that a set whose instances are gone waits for no

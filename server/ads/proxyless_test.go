@@ -406,23 +406,7 @@ func TestProxylessUpdates(t *testing.T) {
 	until(t, conn, "v1")
 	until(t, conn, "v2")
 
-	stop := make(chan struct{})
-	var calls sync.WaitGroup
-	for range 4 {
-		calls.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if got := call(conn); got != "v1" && got != "v2" && got != "v3" {
-					t.Errorf("a call failed: %s", got)
-					return
-				}
-			}
-		})
-	}
+	ended := w.calls(conn, []string{"v1", "v2", "v3"})
 	for range 5 {
 		w.source.put(share(10, 90))
 		until(t, conn, "v1", "first", "10")
@@ -438,8 +422,7 @@ func TestProxylessUpdates(t *testing.T) {
 	for seen := true; seen; {
 		seen = always(t, conn, nil, "v1", "v2", "v3")["v2"] > 0
 	}
-	close(stop)
-	calls.Wait()
+	ended()
 }
 
 // TestProxylessNewClusters checks that a rule with another destination makes the
