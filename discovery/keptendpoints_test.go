@@ -242,7 +242,7 @@ func TestPolledInstancesThatAreLostAreToldAtOnce(t *testing.T) {
 }
 
 // TestEndpointsWaitForTheViews: while views are being compiled, proxies are still at views
-// whose endpoints are already gone. Whoever asks for endpoints then keeps its instances.
+// whose endpoints are already gone. A proxy that asks for endpoints then keeps its instances.
 func TestEndpointsWaitForTheViews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newObjects(shop(t, "http", "v1"))

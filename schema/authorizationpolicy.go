@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// KindAuthorizationPolicy is the kind of rules for who may call workloads.
+// KindAuthorizationPolicy is the kind of objects that allow, deny or audit calls to workloads.
 const KindAuthorizationPolicy = "AuthorizationPolicy"
 
 // MostConditions is the maximum number of values in the rules of an AuthorizationPolicy. A

@@ -309,7 +309,7 @@ func TestEveryWrongOperationIsNamed(t *testing.T) {
 		{"refused", []string{servertest.RuleOp("create", "there", 1), good, servertest.Named("delete", "a", ""), servertest.RuleOp("update", "b", 1)}, http.StatusConflict, []string{"spec.operations[0]", "spec.operations[2]", "spec.operations[3]"}},
 		{"stale patch", []string{good, stale}, http.StatusConflict, []string{"spec.operations[1]"}},
 		{"patch of another object", []string{good, gone, servertest.Named("delete", "a", "")}, http.StatusConflict, []string{"spec.operations[1]", "spec.operations[2]"}},
-		{"patch of none", []string{servertest.Named("patch", "none", precondition(`"uid":"other"`)), good}, http.StatusNotFound, []string{"spec.operations[0]"}},
+		{"patch of an object that does not exist", []string{servertest.Named("patch", "none", precondition(`"uid":"other"`)), good}, http.StatusNotFound, []string{"spec.operations[0]"}},
 	} {
 		for _, query := range []string{"", "?dryRun=All"} {
 			status := w.Want(c.code, "POST", servertest.Transactions+query, servertest.Transaction(c.ops...), servertest.AsJSON).Failure(t)

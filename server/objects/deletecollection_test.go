@@ -72,7 +72,7 @@ func TestDeleteCollection(t *testing.T) {
 		t.Errorf("they went at %v", revisions)
 	}
 	if got := listed(w.Want(http.StatusOK, "DELETE", servertest.RulesPath+"?fieldSelector=metadata.name%3Dnone", ""), t); len(got.Items) > 0 || got.Metadata.ResourceVersion == "" {
-		t.Errorf("of none: %+v", got)
+		t.Errorf("no object matches, but the answer is %+v", got)
 	}
 	w.Want(http.StatusOK, "DELETE", servertest.RulesPath, "")
 	wantRules(w)
