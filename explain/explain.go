@@ -6,7 +6,6 @@
 //
 //	request.go    a request, and the way on which it comes to the proxy
 //	listener.go   the listener that takes its connection, the chain, the TCP route
-//	access.go     policies about callers
 //	path.go       the path as routes are matched against it
 //	host.go       the virtual host of an authority
 //	condition.go  conditions of a route, and the first that fails

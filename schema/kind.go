@@ -8,6 +8,13 @@
 // A text passes three steps: syntax (YAML or JSON, one document), structure (JSON
 // Schema, strict) and meaning (the kind's own checks). Every step reports all its
 // findings as diag.Problem with a field path and, for files, line and column.
+//
+// A kind has a file of its name, such as virtualservice.go, and limits_virtualservice.go
+// for what is accepted with a warning. Files of other names have what several kinds share.
+// kind.go and registry.go have the kinds. decode.go has the three steps: syntax.go, yaml.go
+// and json.go; structure.go; metadata.go and problems.go. written.go and predicate.go are a
+// fast way through them. object.go, stored.go and sealed.go have decoded objects. table.go
+// and status.go have columns. openapi.go and reference.go describe the kinds.
 package schema
 
 import (

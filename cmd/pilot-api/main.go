@@ -1,6 +1,36 @@
 // Command pilot-api is the mesh control plane. It keeps config objects in etcd,
 // validates them, streams their changes, and answers Envoy's discovery requests. This
 // package contains only flags, wiring and exit codes.
+//
+// Flags:
+//
+//	command.go    the commands, environment variables, exit codes
+//	options.go    flags of the server
+//	limits.go     limits of memory, connections and users
+//	access.go     authentication and authorization
+//	authority.go  the certificate authority of the mesh
+//
+// The start, in this order (run.go):
+//
+//	base.go           what all steps share; certificate files (secretfiles.go)
+//	listeners.go      listeners with their TLS (tls.go), sockets (sockets.go)
+//	storage.go        the etcd (backend.go), the cache, other replicas (peers.go)
+//	accesscontrol.go  users and proxies; the roles (roles.go)
+//	publisher.go      compiles; settings of earlier starts (pastsettings.go);
+//	                  proxies of all replicas (inventory.go)
+//	fronts.go         the HTTP API and the streams
+//
+// Beside them:
+//
+//	ready.go        the checks of /readyz
+//	adminsocket.go  a socket for commands on this machine
+//	leftout.go      problems of stored values that cannot be read
+//	garbage.go      limits of garbage
+//	storemetrics.go, certificatemetrics.go
+//	                metrics
+//
+// Commands beside the server: snapshot.go, defragment.go and migrate.go, with their output
+// in console.go.
 package main
 
 import (

@@ -1,10 +1,14 @@
 // Package nack finds out which resources of a response a proxy refuses, and which it
 // accepts instead. Callers give it the acks and nacks of one type on a stream. It returns
 // the resources to hold back (State.Instead), those to try again (State.Next), and the
-// objects to blame (State.Each). It holds back only the refused parts of a route table:
-// partialRoutes searches for them by halves. Routes and
-// listeners that lead to a refused cluster stay unchanged (heldroutes.go, heldlisteners.go). The package sends nothing: a Subscription does.
+// objects to blame (State.Each). The package sends nothing: a Subscription does.
 //
-// Read in this order: subscription.go, nack.go, partialroutes.go, routepart.go,
-// heldroutes.go, heldlisteners.go.
+// Read in this order:
+//
+//	subscription.go   what the package needs of one type on a stream
+//	nack.go           State: the resources to blame, by the proxy's words or by halves
+//	partialroutes.go  holds back only the refused parts of a route table
+//	routepart.go      the parts of a table, and the objects to blame for one
+//	heldroutes.go     routes that lead to a refused cluster stay unchanged
+//	heldlisteners.go  the same for listeners
 package nack

@@ -1,6 +1,24 @@
 // Package v3 encodes the IR as Envoy's v3 resources, for REST and for streams: clusters,
-// listeners, route configurations and endpoint assignments. There is one file for each
-// resource, with the same names as in envoy/v1.
+// listeners, route configurations and endpoint assignments. The files for a resource have
+// the same names as in envoy/v1:
+//
+//	listeners.go      addresses of listeners, and what all of them have
+//	filterchains.go   their chains, by server name and destination
+//	httplisteners.go  the HTTP connection manager and its filters
+//	tcplisteners.go   the TCP proxy and its filters
+//	access.go         the RBAC filters of policies about callers
+//	routes.go         route configurations, virtual hosts and routes
+//	match.go          conditions of routes
+//	cors.go, faults.go, retries.go
+//	                  actions of routes
+//	closed.go         routes and hosts that Envoy would refuse answer 503
+//	clusters.go       clusters: balancing.go, connections.go, healthcheck.go
+//	endpoints.go      endpoint assignments
+//	tls.go, mutualtls.go
+//	                  TLS of listeners and clusters
+//	proxyless*.go     the same resources for gRPC programs without a proxy
+//	accept.go         Check: whether an Envoy accepts a message (inspect.go walks it)
+//	refusals*.go      rules of Envoy that its declared constraints do not say
 //
 // Each resource is encoded separately, and so is each virtual host of a table (Cluster,
 // Listener, RouteTable, VirtualHost, Endpoints). So an unchanged part is not encoded again.

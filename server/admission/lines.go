@@ -1,5 +1,13 @@
 // Package admission bounds what all requests in progress may take: connections, memory in
-// bytes, and time.
+// bytes, and time. It does not check objects: package schema does, and package objects
+// sends the warnings.
+//
+//	connections.go  connections of an HTTP server
+//	class.go        seats for requests of one class, shared by their senders
+//	allowance.go    what one sender may use in a second
+//	room.go         memory that requests share, and lines.go: two queues for it
+//	bodies.go       memory for bodies while they arrive
+//	long.go         turns for work that keeps a processor busy
 package admission
 
 import "context"

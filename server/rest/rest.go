@@ -1,14 +1,15 @@
-// Package rest answers Envoys that poll: REST discovery v1 (v1.go) and v3 (v3.go).
-// Package discovery has the answers.
+// Package rest answers Envoys that poll. Package discovery has the answers.
 //
+//	v3.go         polls of REST discovery v3: the answer, or 304 if the Envoy has it
+//	v1.go         polls of REST discovery v1
 //	poll.go       the body of a v3 poll, decoded
 //	splitpoll.go  the same, split without decoding the node
 //	node.go       the node of a poll: the proxy that polls
 //	nodehash.go   hash by which known nodes are recognized
-//	cachestats.go /cache_stats: answers to v1 polls
+//	cachestats.go /cache_stats: counts of the answers to v1 polls
 //	private.go    limits of the sockets for Envoys of this machine
 //	sockets.go    addresses of these sockets
-//	failure.go    HTTP statuses of failures
+//	failure.go    HTTP codes of failures
 //	proof.go      proofs of the proxies that poll
 package rest
 
