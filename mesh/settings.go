@@ -57,8 +57,9 @@ type Settings struct {
 	SecretFiles map[string]SecretFile
 	// WorkloadCertificates are the files, on every proxy's machine, with which a
 	// workload proves its identity and verifies that of others. Without them a
-	// DestinationRule of mode ISTIO_MUTUAL answers requests with 503, and a server
-	// of a Gateway is left out.
+	// DestinationRule of mode ISTIO_MUTUAL answers requests with 503, a server of a
+	// Gateway with that mode is left out, and a port in mode STRICT of a
+	// PeerAuthentication is closed.
 	WorkloadCertificates Certificate
 	// SystemRootsFile is the file with the authorities that a proxy's machine
 	// trusts. A DestinationRule without caCertificates verifies endpoints by it.
@@ -71,8 +72,10 @@ type Settings struct {
 	// proxies (--grpc-client-ca): a proxy with an ID of another trust domain is
 	// refused. If empty, it is the value of --domain.
 	TrustDomain string
-	// RootNamespace is the namespace whose VirtualServices, DestinationRules and
-	// Sidecar apply to callers of every namespace, unless nearer ones do.
+	// RootNamespace is the namespace whose objects apply to all namespaces: its
+	// VirtualServices, DestinationRules and Sidecar to callers, and its
+	// PeerAuthentication to workloads, unless nearer ones do; its
+	// AuthorizationPolicies to workloads, beside those of their namespace.
 	RootNamespace string
 	// OutboundTrafficPolicy is the treatment of captured connections and requests
 	// to destinations that are not in the registry: ALLOW_ANY passes them on to

@@ -83,13 +83,13 @@ var withoutMeaning = map[string]struct {
 	harmless []string
 	message  string
 }{
-	"authPolicy":            {[]string{"", "NONE"}, "proxies do not authenticate each other here"},
-	"ingressClass":          {[]string{"", "istio"}, "there are no Kubernetes ingresses to choose from; write IngressRules"},
-	"ingressService":        {[]string{"", "istio-ingress"}, "there are no Kubernetes ingresses whose status would show its address"},
-	"ingressControllerMode": {[]string{"", "STRICT", "OFF"}, "there are no Kubernetes ingresses to follow; write IngressRules"},
-	"mixerCheckServer":      {[]string{""}, "there is no Mixer here: no request is checked"},
-	"mixerReportServer":     {[]string{""}, "there is no Mixer here: nothing is reported to it"},
-	"defaultConfig":         {nil, "proxies are not started from here: what it says belongs into their bootstrap"},
+	"authPolicy":            {[]string{"", "NONE"}, "it has no effect; a PeerAuthentication turns mutual TLS on"},
+	"ingressClass":          {[]string{"", "istio"}, "pilot-api reads no Kubernetes ingresses; write IngressRules"},
+	"ingressService":        {[]string{"", "istio-ingress"}, "pilot-api reads no Kubernetes ingresses, and writes no address into their status"},
+	"ingressControllerMode": {[]string{"", "STRICT", "OFF"}, "pilot-api reads no Kubernetes ingresses; write IngressRules"},
+	"mixerCheckServer":      {[]string{""}, "there is no Mixer: no request is checked"},
+	"mixerReportServer":     {[]string{""}, "there is no Mixer: nothing is reported to it"},
+	"defaultConfig":         {nil, "pilot-api does not start proxies; put these settings into their bootstrap"},
 }
 
 // document returns the mapping that the text consists of, or nil if it is empty or

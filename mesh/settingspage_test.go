@@ -21,7 +21,7 @@ import (
 
 const settingsIntro = `# Mesh settings
 
-What holds for the whole mesh is in one YAML file, ` + "`pilot-api --mesh-config FILE`" + `, read at the start ([example](../../examples/bookshop/mesh.yaml)). A name that is not on this page is an error, and so is a value of another type; what a file leaves out has its default.
+The mesh settings apply to the whole mesh. They are one YAML file, which the server reads when it starts: ` + "`pilot-api --mesh-config FILE`" + ` ([example](../../examples/bookshop/mesh.yaml)). A name that is not on this page is an error, and so is a value of another type. A setting that the file leaves out has its default.
 
 | Name | Type | Default | Meaning |
 |---|---|---|---|
@@ -30,7 +30,7 @@ What holds for the whole mesh is in one YAML file, ` + "`pilot-api --mesh-config
 const switchesIntro = `
 ## v1Compatibility
 
-One value for all, or a mapping of these switches, in which ` + "`all`" + ` stands for those that are not named. ` + "`true`" + ` keeps an accident of Pilot, ` + "`false`" + ` is the sane reading; [v1-compatibility](../v1-compatibility.md) explains both.
+The value is one boolean for all switches, or a mapping of switches. In the mapping, ` + "`all`" + ` stands for the switches that it does not name. ` + "`true`" + ` keeps an accident of Pilot, and ` + "`false`" + ` turns it off. [v1-compatibility](../v1-compatibility.md) explains both.
 
 | Name | Default | When true |
 |---|---|---|
@@ -39,7 +39,7 @@ One value for all, or a mapping of these switches, in which ` + "`all`" + ` stan
 const idleIntro = `
 ## Without effect
 
-Names from Pilot's files that ask for what does not exist here. They are read, with a warning unless the value asks for nothing.
+These names from Pilot's files are for features that pilot-api does not have. The server accepts them, and warns unless the value asks for nothing.
 
 | Name | No warning for | Why |
 |---|---|---|
@@ -125,7 +125,7 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 func idleSetting(name string) (harmless, why string) {
 	idle, warned := withoutMeaning[name]
 	if !warned {
-		return "any value", "nothing here does what it turns off"
+		return "any value", "pilot-api does not have the feature that it turns off"
 	}
 	if len(idle.harmless) == 0 {
 		return "no value", idle.message

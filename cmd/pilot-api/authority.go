@@ -50,9 +50,9 @@ func (a *authorityOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&a.files.KeyFile, "ca-key", "", "file with the key of --ca-cert")
 	f.StringVar(&a.files.CAFile, "ca-root", "", "file with the roots that --ca-cert leads to, which all workloads trust")
 	f.StringVar(&a.storeKey, "ca-store-key", "", "file with the key that encrypts the authority of --ca self in etcd, the same for all servers: 32 random bytes in base64 (default ca-store.key in --data-dir with the embedded etcd, which is made if it is missing)")
-	f.DurationVar(&a.ttl, "ca-ttl", ca.DefaultTTL, "how long the certificate of a workload lasts that does not ask for a time")
+	f.DurationVar(&a.ttl, "ca-ttl", ca.DefaultTTL, "how long the certificate of a workload lasts if the workload asks for no time")
 	f.DurationVar(&a.maxTTL, "ca-max-ttl", ca.DefaultMaxTTL, "longest time that the certificate of a workload may last")
-	f.DurationVar(&a.skew, "ca-clock-skew", ca.DefaultSkew, "how long before now a certificate begins, for machines whose clocks are behind")
+	f.DurationVar(&a.skew, "ca-clock-skew", ca.DefaultSkew, "time before now at which a certificate begins to be valid, for machines whose clocks are behind")
 }
 
 // signs reports whether there is an authority.

@@ -70,7 +70,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.grpcTLS.CertificateFile, "grpc-tls-cert", "", "file with the server certificate and its chain for --grpc-listen, which then accepts only TLS; read again when it changes")
 	f.StringVar(&o.grpcTLS.KeyFile, "grpc-tls-key", "", "file with the key of --grpc-tls-cert")
 	f.StringVar(&o.grpcTLS.CAFile, "grpc-client-ca", "", "file with the authorities of proxies' certificates: --grpc-listen then accepts only proxies with such a certificate, and sends them private keys")
-	f.StringVar(&o.advertise, "advertise", "", "HOST:PORT at which other replicas on the same etcd reach the HTTP server of this one (default --listen); required if that is loopback and they are on other machines")
+	f.StringVar(&o.advertise, "advertise", "", "HOST:PORT at which other replicas on the same etcd reach the HTTP server of this one (default --listen); required if --listen is loopback and the others are on other machines")
 	f.BoolVar(&o.insecure, "insecure", false, "allow listeners on other addresses than loopback, although everybody who reaches them has access")
 	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd, and of the sockets for proxies of this machine and user")
 	f.Int64Var(&o.quotaBytes, "quota-bytes", embedded.DefaultQuotaBytes, "number of bytes that the embedded etcd may store, including history; when it is full, it accepts only deletes")

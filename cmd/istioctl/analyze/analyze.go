@@ -59,9 +59,10 @@ Each message has a stable code. --codes lists the codes, and docs/messages.md ha
 page with examples.
 
 Without -f, istioctl checks the objects of the server, and includes the refusals of
-its proxies. -n selects those of one namespace. With -f it asks no server: it checks only the objects of the files, and
-also reports objects that are not valid. With -f and --live the server checks its
-objects with those of the files in their place, and stores nothing.
+its proxies. -n selects those of one namespace. With -f it asks no server: it checks
+only the objects of the files, and also reports objects that are not valid. With -f and
+--live the server checks its objects with those of the files in their place, and stores
+nothing.
 
 With --v1 it also reports the parts that Envoys of the v1 API cannot express, for
 each namespace that has objects and for each Gateway.

@@ -43,14 +43,14 @@ already as in the files do not count. If one transaction fails, those before it 
 run the same command again for the rest.
 
 With -l, --prune considers only objects with these labels, in the namespaces of the
-objects in the files, or in that of -n. With --owner they must belong to the owner,
-otherwise to none. Objects that only have the labels are deleted even if they were
-made by hand; --dry-run=server lists them. Unlike in kubectl, -l selects nothing from
-the files: an object in them without these labels is an error.
+objects in the files, or in that of -n. With --owner, they must belong to the owner.
+Without it, they must have no owner. All other objects with the labels are deleted, even
+if they were made by hand; --dry-run=server lists them. Unlike in kubectl, -l selects
+nothing from the files: an object in them without these labels is an error.
 
 With --fail-on warning nothing is written if there is a warning about the files, or if
-the server would have one about their objects or, because of them, about others. It
-compiles the whole mesh to find out.`,
+the server would have one about their objects or, because of them, about others. To find
+this out, the server compiles the whole mesh.`,
 		Example: `  # Bring the server to the state of a folder
   istioctl apply -R -f rules/
 

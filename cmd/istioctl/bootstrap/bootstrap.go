@@ -46,7 +46,8 @@ ingress or router.
 
 If the server runs on this machine under the same user, the Envoy uses a socket in
 the server's data folder. Only this user can open it, so the server sends private
-keys over it. Other Envoys get private keys only with a certificate (--xds-cert).
+keys over it. Other Envoys get private keys only with a certificate (--xds-cert) or with
+a token (--xds-token-file).
 
 Two Envoys on one machine need different admin ports and base IDs, and their
 listeners need different ports. An Envoy that finds a port in use reports it and runs

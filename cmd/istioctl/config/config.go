@@ -100,7 +100,7 @@ func newUseContext(s *cli.Session) *cobra.Command {
 }
 
 func newSetContext(s *cli.Session) *cobra.Command {
-	return configCommand(s, "set-context NAME", "Make a context, or change what flags say of one", oneContext,
+	return configCommand(s, "set-context NAME", "Create a context, or change the settings of one for which there are flags", oneContext,
 		func(cmd *cobra.Command, all *contexts.File, args []string) error {
 			if err := checkContext(s, cmd, args[0]); err != nil {
 				return err

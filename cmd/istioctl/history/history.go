@@ -37,8 +37,9 @@ fields that changed. A deleted object has a history too. TRANSACTION is the end 
 ID that all changes of one transaction share. -o wide shows the whole ID and all
 changed fields; -o yaml and -o json include each version.
 
-WHO is the user that the change states. It is not verified, unless a proxy in front of
-the server does that. istioctl states the user of the operating system, or
+WHO is the user whose identity the server verified. If the server asks for no proof of
+users, it is the user that the request states, which nobody has verified unless a proxy
+in front of the server does: istioctl states the user of the operating system, or
 ISTIOCTL_USER. The server keeps the newest 10 changes of an object
 (pilot-api --history).`,
 		Example: `  # Who changed this object, and which fields?

@@ -27,19 +27,20 @@ func NewCommand(s *cli.Session) *cobra.Command {
 		Use:   "login [CONTEXT]",
 		Short: "Log in at the issuer of a server",
 		Long: `Log in at an OpenID Connect issuer (pilot-api --oidc-issuer). The command opens the page
-of the issuer in a browser, that of BROWSER or of the desktop, and the issuer sends the
-browser back to a port of this machine. Without a browser, and with --device, it shows a
-page that you open on any device, and a code to enter there.
+of the issuer in the browser that BROWSER names, or in that of the desktop. The issuer
+sends the browser back to a port of this machine. Without a browser, or with --device,
+the command shows the address of a page that you open on any device, and a code to enter
+there.
 
-The context, the current one by default, keeps the issuer and uses its tokens from then
-on, instead of the credentials that it had: istioctl gets a new token before the last one
-ends. The tokens are in a file beside the config file that only you can read.
+The context, the current one by default, keeps the issuer. From then on it uses the
+issuer's tokens instead of the credentials that it had. istioctl gets a new token before
+the last one ends. The tokens are in a file beside the config file that only you can read.
 
-The issuer is needed for the first login only.
+Name the issuer at the first login only.
 
-With --exec-credential the command logs nobody in. It prints the token of the last login
-for kubectl, which runs it as a credential plugin, and gets a new token before that one
-ends.`,
+With --exec-credential the command does not log in. It prints the token of the last login
+for kubectl, which runs the command as a credential plugin. If that token is about to end,
+the command gets a new one first.`,
 		Example: `  # Log in for the context prod
   istioctl config set-context prod --server https://pilot.example.com
   istioctl login prod --oidc-issuer https://login.example.com --oidc-client-id pilot

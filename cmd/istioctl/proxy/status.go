@@ -41,7 +41,7 @@ func NewStatusCommand(s *cli.Session) *cobra.Command {
 		Aliases: []string{"ps"},
 		Short:   "Show the proxies and the state of their configuration",
 		Long: `Show the proxies that are connected to any replica of the server or polled it lately,
-and the state of their configuration:
+and the sync state of each type of their configuration:
 
   SYNCED    the proxy has acknowledged the newest configuration
   SENT      the newest configuration was sent
@@ -54,9 +54,8 @@ A proxy that was connected and is not now is DISCONNECTED. REVISION is then what
 when it was seen last, and AGE how long ago that is. The server keeps such proxies for
 a day (pilot-api --keep-disconnected).
 
-REVISION is the revision of the store that the proxy runs; in brackets, the one that a
-proxy over v1 has fetched. PROXY is a node ID, or a
-part of node IDs.`,
+REVISION is the revision of the store that the proxy runs. In brackets, it is the one
+that a proxy over v1 has fetched. PROXY is a node ID, or a part of node IDs.`,
 		Example: `  # The state of all proxies
   istioctl proxy-status
 

@@ -30,9 +30,9 @@ func newRevoke(s *cli.Session) *cobra.Command {
 		Short: "End a token of a service account before its time",
 		Long: `End a token of a ServiceAccount before its time. The token proves nothing from then on.
 Watches and streams that it has opened end within seconds. The other tokens of the
-account stay good.
+account remain valid.
 
-The ID is the claim jti of the token. 'istioctl token create' says it, and the server
+The ID is the claim jti of the token. 'istioctl token create' prints it, and the server
 shows it to the owner of the token ('kubectl auth whoami') as
 authentication.kubernetes.io/credential-id. With --from the command reads account,
 namespace and ID from the token.`,

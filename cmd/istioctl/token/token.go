@@ -44,9 +44,9 @@ func NewCommand(s *cli.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Ask for tokens of service accounts, and revoke them",
-		Long: `Ask the server for tokens of ServiceAccounts, and revoke them. ServiceAccounts are the identities of programs:
-pipelines and proxies. A ServiceAccount is an object like others: create it with
-'istioctl create', and give it rights with a RoleBinding.`,
+		Long: `Ask the server for tokens of ServiceAccounts, and revoke them. ServiceAccounts are
+the identities of programs: pipelines and proxies. A ServiceAccount is an object like
+others: create it with 'istioctl create', and give it rights with a RoleBinding.`,
 		Example: `  # A token for a pipeline, for a day
   istioctl token create deployer -n shop --ttl 24h
 
@@ -69,13 +69,13 @@ func newCreate(s *cli.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create ACCOUNT",
 		Short: "Print a token of a service account",
-		Long: `Print a token of a ServiceAccount. It ends after its time, when it is revoked, and when
-the ServiceAccount is deleted. Nobody can ask for the same token again. The command says
-the ID of the token on standard error: 'istioctl token revoke' takes it.
+		Long: `Print a token of a ServiceAccount. The token ends after --ttl, when it is revoked, or
+when the ServiceAccount is deleted. The server prints each token only once. The command
+prints the ID of the token on standard error; 'istioctl token revoke' accepts it.
 
-With --envoy-file the token goes into a file from which an Envoy takes it (istioctl
-bootstrap --xds-token-file). The command replaces the file as a whole, and only its owner
-can read it. An Envoy that runs uses the new token at once.`,
+With --envoy-file the command writes the token into a file, from which an Envoy reads it
+(istioctl bootstrap --xds-token-file). It replaces the file as a whole, and only the
+file's owner can read it. A running Envoy uses the new token at once.`,
 		Example: `  # A token for a pipeline, for a day
   istioctl token create deployer -n shop --ttl 24h
 
@@ -85,7 +85,7 @@ can read it. An Envoy that runs uses the new token at once.`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return flags.Run(cmd.Context(), s, args[0]) }
 	cmd.Flags().StringSliceVar(&flags.audiences, "audience", nil, "what the token is for: pilot-api, the API, or pilot-api-xds, proxies (default pilot-api)")
-	cmd.Flags().DurationVar(&flags.ttl, "ttl", time.Hour, "how long the token is good, 10m to 8760h (a year)")
+	cmd.Flags().DurationVar(&flags.ttl, "ttl", time.Hour, "how long the token is valid, 10m to 8760h (a year)")
 	cmd.Flags().StringVar(&flags.envoyFile, "envoy-file", "", "write the token into this file, in the form that an Envoy reads, and print nothing")
 	return cmd
 }

@@ -70,18 +70,18 @@ func NewCommand(s *cli.Session) *cobra.Command {
 		Long: `Wait for a condition of objects:
 
   programmed    every connected proxy that the object affects runs the present
-                version, or a later one. A proxy on a stream has acknowledged it. One
-                that polls in REST v3 has shown in its next polls that it took it,
-                endpoints included. One that polls in v1 has fetched it, and cannot
-                say whether it uses it: it is counted on its own
+                version, or a later one. A proxy on a stream has acknowledged it. A
+                proxy that polls in REST v3 has confirmed it in its next polls,
+                endpoints included. A proxy that polls in v1 has fetched it, and
+                cannot say whether it uses it, so it is counted separately
   accepted      the server has found that everything in the object is honoured
   resolvedrefs  everything to which the object refers exists
 
-An object that is not honoured as written is neither accepted nor programmed. Proxies
-that were connected before a start of the server, or that lost their connection without
-ending it, are waited for until they are back, or for 30 seconds. After that they do not
-count as running anything, and are named. With --require-lost the wait is over only when
-they are back, or when they are no longer kept (pilot-api --keep-disconnected).
+An object that is not honoured as written is neither accepted nor programmed. The
+command waits up to 30 seconds for proxies that were connected before a start of the
+server, or that lost their connection without ending it. After that it does not count
+them, and names them. With --require-lost it waits until they are back, or until the
+server no longer remembers them (pilot-api --keep-disconnected).
 
 The wait fails at once if a proxy refuses the configuration, and says which proxy and
 why. It also fails at once if the object cannot be honoured or is being deleted.
