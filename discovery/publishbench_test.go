@@ -166,6 +166,15 @@ func (c *asked) ProxyWithin(ctx context.Context, traits mesh.Traits) (*ir.Config
 	return c.Compiler.ProxyWithin(ctx, traits)
 }
 
+// forget returns how many views were compiled since the last call.
+func (c *asked) forget() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(c.views)
+	c.views = nil
+	return n
+}
+
 // TestPublicationIsScoped: views that a change does not concern, and their
 // proxies, are not looked at, however many there are.
 func TestPublicationIsScoped(t *testing.T) {

@@ -1,13 +1,17 @@
 package discovery_test
 
 import (
+	"context"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -27,11 +31,15 @@ func TestWorkOfAChange(t *testing.T) {
 	outside.Slow(t)
 	const services, views, proxies, scoped = 1000, 100, 200, 1
 	counted := &asked{}
-	var compiler interface{ Runs() int64 }
+	var past atomic.Int64 // views of past states
+	var compiler *compile.Compiler
 	l := newLarge(t, services, views, scoped, func(c discovery.Compiler) discovery.Compiler {
-		compiler, _ = c.(*compile.Compiler)
-		counted.Compiler = c
-		return counted
+		if compiler == nil {
+			compiler, _ = c.(*compile.Compiler)
+			counted.Compiler = c
+			return counted
+		}
+		return pastCompiler{c, &past}
 	})
 	has := l.join(t, views, proxies)
 	for _, c := range []struct {
@@ -49,17 +57,10 @@ func TestWorkOfAChange(t *testing.T) {
 			l.poll(t, has)
 			c.change(t) // The first one fills caches.
 			l.poll(t, has)
-			counted.views = nil
-			results, messages := compiler.Runs(), l.s.Messages()
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			c.change(t)
-			runtime.ReadMemStats(&after)
-			l.poll(t, has)
-			got := work{
-				views: len(counted.views), results: compiler.Runs() - results, messages: l.s.Messages() - messages,
-				allocs: int64(after.Mallocs - before.Mallocs), bytes: int64(after.TotalAlloc - before.TotalAlloc),
+			got := l.workOf(t, c.change, has, counted, compiler)
+			// The server compiles past states when it has time. That work is none of the change.
+			for past.Swap(0) > 0 {
+				got = l.workOf(t, c.change, has, counted, compiler)
 			}
 			t.Logf("%+v", got)
 			if got.views > c.most.views || got.results > c.most.results || got.messages > c.most.messages ||
@@ -67,6 +68,33 @@ func TestWorkOfAChange(t *testing.T) {
 				t.Errorf("a change costs %+v, at most %+v is allowed", got, c.most)
 			}
 		})
+	}
+}
+
+// pastCompiler counts the views that it compiles.
+type pastCompiler struct {
+	discovery.Compiler
+	views *atomic.Int64
+}
+
+func (c pastCompiler) ProxyWithin(ctx context.Context, traits mesh.Traits) (*ir.Config, diag.List, error) {
+	c.views.Add(1)
+	return c.Compiler.ProxyWithin(ctx, traits)
+}
+
+// workOf makes a change, has every proxy take it, and returns the work of both.
+func (l *large) workOf(t *testing.T, change func(testing.TB), has map[string]versions, counted *asked, compiler *compile.Compiler) work {
+	counted.forget()
+	results, messages := compiler.Runs(), l.s.Messages()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	change(t)
+	runtime.ReadMemStats(&after)
+	l.poll(t, has)
+	return work{
+		views: counted.forget(), results: compiler.Runs() - results, messages: l.s.Messages() - messages,
+		allocs: int64(after.Mallocs - before.Mallocs), bytes: int64(after.TotalAlloc - before.TotalAlloc),
 	}
 }
 
