@@ -13,6 +13,7 @@ import (
 // Proxy is a proxy that is connected to one of the servers, or polled it recently.
 type Proxy struct {
 	Node           string    `json:"node"`
+	Namespace      string    `json:"namespace,omitempty"` // that the proxy states
 	Role           string    `json:"role"`
 	Transport      string    `json:"transport"` // delta, ads, grpc, rest or v1
 	EnvoyVersion   string    `json:"envoyVersion,omitempty"`
@@ -44,7 +45,8 @@ type ProxyType struct {
 const Disconnected = "DISCONNECTED"
 
 // Proxies returns the proxies that are connected to any replica, sorted by node. If a
-// replica does not answer, its proxies are missing and the server sends a warning.
+// replica does not answer, its proxies are missing and the server sends a warning. A caller
+// with the right to list proxies only in some namespaces gets those, and a warning.
 func (c *Client) Proxies(ctx context.Context) ([]Proxy, error) {
 	return c.proxies(ctx, "", nil)
 }

@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
@@ -14,8 +15,9 @@ import (
 
 // Inspection has the configuration of one proxy, in a form for people.
 type Inspection struct {
-	Node     string
-	Revision int64
+	Node      string
+	Namespace string // that the proxy states; "" if it is not known
+	Revision  int64
 	// Known means that the proxy has asked this server. For other proxies the configuration
 	// is compiled on request.
 	Known bool
@@ -35,6 +37,17 @@ var InspectTransports = []feedback.Transport{feedback.OverDelta, feedback.OverAD
 // an unknown proxy to the known ones. If node states only an id, and several proxies have
 // that id, Inspect chooses the one that asked last.
 func (p *Publisher) Inspect(node Node) (*Inspection, error) {
+	return p.InspectIn(node, nil)
+}
+
+// ErrOutOfSight means that the caller may not see a proxy, or that there is none.
+var ErrOutOfSight = errors.New("no such proxy in a namespace that may be seen")
+
+// InspectIn is Inspect for a caller that may see only proxies that state a namespace for
+// which in returns true; nil allows all. For any other node the error is ErrOutOfSight,
+// whether there is such a proxy or not. An unknown proxy must be a sidecar: a router that
+// nobody runs would show the Gateways of all namespaces.
+func (p *Publisher) InspectIn(node Node, in func(namespace string) bool) (*Inspection, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
 		return nil, err
@@ -42,11 +55,18 @@ func (p *Publisher) Inspect(node Node) (*Inspection, error) {
 	if _, err := p.published(); err != nil {
 		return nil, err
 	}
-	if c := p.fleet.Called(node); c != nil {
+	limited := in != nil
+	if !limited {
+		in = func(string) bool { return true }
+	}
+	if c := p.fleet.Called(node, in); c != nil {
 		if state := c.State(); state.View != nil {
 			g := p.encoder.Current.Load()
-			return &Inspection{Node: node.ID, Revision: g.Mesh.Revision, Known: true, generation: g, proxy: c.Proxy, view: state.View, Over: p.fleet.TransportOf(c)}, nil
+			return &Inspection{Node: node.ID, Namespace: p.opts.Settings.NamespaceOf(c.Proxy), Revision: g.Mesh.Revision, Known: true, generation: g, proxy: c.Proxy, view: state.View, Over: p.fleet.TransportOf(c)}, nil
 		}
+	}
+	if namespace := p.opts.Settings.NamespaceOf(proxy); limited && (!in(namespace) || proxy.Role != mesh.Sidecar) {
+		return nil, ErrOutOfSight
 	}
 	return p.inspectUnknown(node, proxy)
 }
@@ -58,7 +78,7 @@ func (p *Publisher) inspectUnknown(node Node, proxy mesh.Proxy) (*Inspection, er
 	g := p.encoder.Current.Load()
 	traits := g.Mesh.TraitsOf(proxy)
 	key := traits.Key()
-	out := &Inspection{Node: node.ID, Revision: g.Mesh.Revision, generation: g, proxy: proxy, view: p.fleet.ViewOf(key), Over: feedback.OverREST}
+	out := &Inspection{Node: node.ID, Namespace: p.opts.Settings.NamespaceOf(proxy), Revision: g.Mesh.Revision, generation: g, proxy: proxy, view: p.fleet.ViewOf(key), Over: feedback.OverREST}
 	if out.view != nil {
 		return out, nil
 	}

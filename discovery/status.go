@@ -40,7 +40,9 @@ func (p *Publisher) Disconnected(node string, of ...diag.Ref) []feedback.ProxySt
 				continue
 			}
 		}
-		all = append(all, one.Status())
+		status := one.Status()
+		status.Namespace, _ = p.NamespaceOf(one.Node) // A node that says nothing is in none.
+		all = append(all, status)
 	}
 	return all
 }

@@ -88,6 +88,11 @@ var registryRights = func() rights {
 	inNamespaces := func(verb, resource, doc string) right {
 		return right{verb: verb, group: wire.RegistryGroup, resource: resource, doc: doc, inHandler: true}
 	}
+	ofProxies := func(verb, subresource string) right {
+		row := in(verb, "proxies", subresource)
+		row.inHandler, row.doc = true, "for all namespaces, or in that of the proxy"
+		return row
+	}
 	base := "/apis/" + wire.RegistryVersion
 	return rights{
 		"GET " + base + "/watch":                               {doc: "watch on each of the kinds", inHandler: true},
@@ -95,11 +100,11 @@ var registryRights = func() rights {
 		"POST " + base + "/transactions":                       {doc: "the right of each operation", inHandler: true},
 		"POST " + base + "/rollbacks":                          {doc: "the right of each change that it makes, and list on the kinds and get on their histories", inHandler: true},
 		"GET " + base + "/references":                          inNamespaces("get", "references", "in the namespace of the object; references to and from others are shown for the namespaces for which the caller has it"),
-		"GET " + inspect.ProxiesPath:                           in("list", "proxies", ""),
+		"GET " + inspect.ProxiesPath:                           inNamespaces("list", "proxies", "without it for all namespaces, the proxies of the namespaces for which the caller has it"),
 		"GET " + base + "/standings":                           in("get", "standings", ""),
-		"GET " + inspect.ProxiesPath + "/{node}":               in("get", "proxies", ""),
-		"GET " + inspect.ProxiesPath + "/{node}/config/{type}": in("get", "proxies", "config"),
-		"GET " + inspect.ProxiesPath + "/{node}/route":         in("get", "proxies", "route"),
+		"GET " + inspect.ProxiesPath + "/{node}":               ofProxies("get", ""),
+		"GET " + inspect.ProxiesPath + "/{node}/config/{type}": ofProxies("get", "config"),
+		"GET " + inspect.ProxiesPath + "/{node}/route":         ofProxies("get", "route"),
 		"POST " + base + "/preview":                            inNamespaces("create", "previews", "for all namespaces, or in those of the objects; then the preview is of the proxies there"),
 		"POST " + accessReviewsPath:                            {verb: "create", group: reviewsGroup, resource: "selfsubjectaccessreviews"},
 		"POST " + subjectReviewsPath:                           {verb: "create", group: reviewsGroup, resource: "subjectaccessreviews"},
@@ -124,9 +129,6 @@ func (row right) attributes(r *http.Request) authz.Attributes {
 	}
 	if a.Verb == "" {
 		a.Verb = verbOf(r, row, a.Name != "")
-	}
-	if row.resource == "proxies" {
-		a.Name = wire.PathParam(r, "node")
 	}
 	return a
 }

@@ -186,7 +186,7 @@ func TestEveryRouteNeedsARight(t *testing.T) {
 	open := regexp.MustCompile(`^/(healthz|livez|readyz|v1/|v3/|cache_stats)`)
 	forAll := regexp.MustCompile(`^/(apis?|openapi|version)?(/[^/]*)?(/[^/]*)?$|^/apis/auth|^/openapi/`)
 	// Their handlers check what the body or the query asks for.
-	inHandler := regexp.MustCompile(`^/debug/problems$|^/apis/registry.istio.io/v1/(transactions|rollbacks|changes|watch|references|preview)$`)
+	inHandler := regexp.MustCompile(`^/debug/problems$|^/apis/registry.istio.io/v1/(transactions|rollbacks|changes|watch|references|preview|proxies(/x/config/x|/x/route)?)$`)
 	routes := 0
 	handler := server.New(server.Options{Store: store.Strict(w.Store), Reads: w.Store, Discovery: w.Discovery}).Handler().(chi.Routes)
 	err := chi.Walk(handler, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
@@ -309,7 +309,7 @@ func TestForeignNamespaceIsClosed(t *testing.T) {
 		{"POST", servertest.Rollbacks, `{"spec":{"revision":"1","namespace":"bank","kind":"RouteRule","name":"NAME"}}`, servertest.AsJSON},
 		{"POST", servertest.Rollbacks + "?dryRun=All", `{"spec":{"revision":"1","namespace":"bank","kind":"RouteRule","steps":true}}`, servertest.AsJSON},
 		{"GET", "/apis/registry.istio.io/v1/references?object=RouteRule/bank/NAME", "", ""},
-		{"GET", "/apis/registry.istio.io/v1/proxies", "", ""},
+		{"GET", "/apis/registry.istio.io/v1/proxies?object=RouteRule/bank/NAME", "", ""},
 		{"GET", "/apis/registry.istio.io/v1/proxies/sidecar~10.0.0.1~a.bank~bank.svc.cluster.local/config/all", "", ""},
 		{"GET", "/apis/registry.istio.io/v1/proxies/sidecar~10.0.0.1~a.bank~bank.svc.cluster.local/route", "", ""},
 		{"GET", "/apis/registry.istio.io/v1/standings?local=true", "", ""},

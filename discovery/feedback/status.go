@@ -42,6 +42,7 @@ type TypeStatus struct {
 // recently.
 type ProxyStatus struct {
 	Node           string    `json:"node"`
+	Namespace      string    `json:"namespace,omitempty"` // that the proxy states
 	Role           mesh.Role `json:"role"`
 	Transport      Transport `json:"transport"`
 	EnvoyVersion   string    `json:"envoyVersion,omitempty"`

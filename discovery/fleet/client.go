@@ -15,6 +15,7 @@ import (
 type Client struct {
 	Node       mesh.Node // the default client has no id
 	Proxy      mesh.Proxy
+	namespace  string       // that the proxy states; "" if it is not known
 	seen       atomic.Int64 // when it last sent a request, as Publisher.age gives it
 	left       atomic.Int64 // when its last stream ended, before all time if it never had one
 	assignment atomic.Pointer[assignment]

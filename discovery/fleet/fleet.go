@@ -162,7 +162,7 @@ func (f *Fleet) admitLocked(node mesh.Node, proxy mesh.Proxy, traits mesh.Traits
 	if len(f.clients) >= f.opts.MaxProxies {
 		f.evictClientLocked()
 	}
-	c := &Client{Node: node, Proxy: proxy}
+	c := &Client{Node: node, Proxy: proxy, namespace: cmp.Or(proxy.Namespace, mesh.NamespaceOf(proxy.Domain, f.opts.Domain))}
 	c.Transition.Refusing = func(does bool) { c.polls.Store(does); f.NoteRefusing(c) }
 	c.seen.Store(int64(f.age()))
 	c.Awaited.Silent = func() bool { return c.gone.Load() || len(f.streamsOf(c)) > 0 || !f.polledLately(c) }

@@ -7,16 +7,20 @@ import (
 )
 
 // Called returns the proxy with a node. If the node states nothing but an id, it returns
-// the proxy with that id that last sent a request. It returns nil if there is none.
-func (f *Fleet) Called(node mesh.Node) *Client {
+// the proxy with that id that last sent a request. Only proxies that state a namespace for
+// which in returns true count. Called returns nil if there is none.
+func (f *Fleet) Called(node mesh.Node, in func(namespace string) bool) *Client {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	last := f.clients[node]
+	if last != nil && !in(last.namespace) {
+		last = nil
+	}
 	if last != nil || node.Labels != "" || node.Namespace != "" {
 		return last
 	}
 	for n, c := range f.clients {
-		if n.ID == node.ID && (last == nil || c.seen.Load() > last.seen.Load()) {
+		if n.ID == node.ID && in(c.namespace) && (last == nil || c.seen.Load() > last.seen.Load()) {
 			last = c
 		}
 	}

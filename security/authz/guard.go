@@ -25,6 +25,12 @@ func (g Guard) Check(ctx context.Context, a Attributes) error {
 	return nil
 }
 
+// Denied returns the error of Check for something that Allows did not allow. It is never nil.
+func (g Guard) Denied(ctx context.Context, a Attributes) error {
+	who := identity.Of(ctx)
+	return Forbidden(who, a, g.Authorize(ctx, who, a).Reason)
+}
+
 // CheckScope is Check for a verb on the objects of a kind, or of all schema.MeshKinds if kind
 // is nil, in a namespace or, with "", in all of them.
 func (g Guard) CheckScope(ctx context.Context, verb string, kind *schema.Kind, namespace string) error {

@@ -129,11 +129,11 @@ func (h *Handler) mayPreview(ctx context.Context, q url.Values, objects []*schem
 	}
 	for _, namespace := range slices.Concat(of, asked) {
 		if !may(namespace) {
-			return nil, h.opts.Guard.Check(ctx, inspecting("create", "previews", namespace))
+			return nil, h.opts.Guard.Denied(ctx, inspecting("create", "previews", namespace))
 		}
 	}
 	if len(of) == 0 {
-		return nil, h.opts.Guard.Check(ctx, inspecting("create", "previews", ""))
+		return nil, h.opts.Guard.Denied(ctx, inspecting("create", "previews", ""))
 	}
 	if asked == nil {
 		asked = slices.Compact(slices.Sorted(slices.Values(of)))

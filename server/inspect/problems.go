@@ -112,12 +112,19 @@ func (h *Handler) visible(ctx context.Context, problems diag.List) (shown diag.L
 // namespaces returns a function that reports whether the caller has a right to a resource of
 // questions in a namespace. "" is the whole mesh. The function is for one goroutine.
 func (h *Handler) namespaces(ctx context.Context, verb, resource string) func(namespace string) bool {
-	everywhere := h.opts.Guard.Allows(ctx, inspecting(verb, resource, ""))
+	return h.namespacesFor(ctx, inspecting(verb, resource, ""))
+}
+
+// namespacesFor is namespaces for a right whose namespace is not set.
+func (h *Handler) namespacesFor(ctx context.Context, right authz.Attributes) func(namespace string) bool {
+	everywhere := h.opts.Guard.Allows(ctx, right)
 	allowed := map[string]bool{"": everywhere}
 	return func(namespace string) bool {
 		may, known := allowed[namespace]
 		if !known {
-			may = everywhere || h.opts.Guard.Allows(ctx, inspecting(verb, resource, namespace))
+			right := right
+			right.Namespace = namespace
+			may = everywhere || h.opts.Guard.Allows(ctx, right)
 			allowed[namespace] = may
 		}
 		return may

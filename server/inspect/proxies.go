@@ -14,6 +14,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/server/answer"
 	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/server/wire"
@@ -31,12 +32,18 @@ type proxy struct {
 var proxyParams = wire.Params("local", "object", "disconnected")
 
 // proxies answers with the proxies connected to any replica, or with local=true to
-// this one. With disconnected=true it adds those that were connected and are not now. A Warning header names each replica that does not answer, whose proxies
-// are missing.
+// this one. With disconnected=true it adds those that were connected and are not now. If
+// the caller may list proxies only in some namespaces, the answer has those that state one of
+// them, and a Warning header says so. A Warning header names each replica that does not
+// answer, whose proxies are missing.
 func (h *Handler) proxies(w http.ResponseWriter, r *http.Request) error {
-	all, err := h.proxiesAsked(w, r, "")
+	may := h.namespaces(r.Context(), "list", "proxies")
+	all, err := h.proxiesAsked(w, r, "", may)
 	if err != nil {
 		return err
+	}
+	if !may("") {
+		wire.AddWarning(w, "you see only the proxies of namespaces in which you may list proxies: there may be others")
 	}
 	return h.opts.LargeReads.WriteJSON(w, r, "proxies", func() (any, error) { return all, nil })
 }
@@ -45,19 +52,30 @@ func (h *Handler) proxies(w http.ResponseWriter, r *http.Request) error {
 // several streams or is known to several replicas.
 func (h *Handler) proxy(w http.ResponseWriter, r *http.Request) error {
 	node := wire.PathParam(r, "node")
-	all, err := h.proxiesAsked(w, r, node)
+	may := h.namespacesFor(r.Context(), gettingProxy(node, ""))
+	all, err := h.proxiesAsked(w, r, node, may)
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 {
+		if stated, _ := h.opts.Discovery.NamespaceOf(discovery.Node{ID: node}); !may(stated) {
+			return h.opts.Guard.Denied(r.Context(), gettingProxy(node, ""))
+		}
 		return apierrors.NewNotFound(schema.GroupResource{Group: "registry.istio.io", Resource: "proxies"}, node)
 	}
 	return answer.WriteJSON(w, r, all)
 }
 
+// gettingProxy returns the attributes of a question about a proxy.
+func gettingProxy(node, subresource string) authz.Attributes {
+	right := inspecting("get", "proxies", "")
+	right.Subresource, right.Name = subresource, node
+	return right
+}
+
 // proxiesAsked returns the proxies that a request asks for, of one node or, if node
-// is "", of all.
-func (h *Handler) proxiesAsked(w http.ResponseWriter, r *http.Request, node string) ([]proxy, error) {
+// is "", of all. Their namespaces are those for which may returns true.
+func (h *Handler) proxiesAsked(w http.ResponseWriter, r *http.Request, node string, may func(namespace string) bool) ([]proxy, error) {
 	q := wire.Query(r)
 	if err := wire.CheckParams(q, proxyParams); err != nil {
 		return nil, err
@@ -69,6 +87,11 @@ func (h *Handler) proxiesAsked(w http.ResponseWriter, r *http.Request, node stri
 	of, err := objectParam(q)
 	if err != nil {
 		return nil, err
+	}
+	for _, one := range of {
+		if !may(one.Namespace) {
+			return nil, h.opts.Guard.Denied(r.Context(), inspecting("list", "proxies", one.Namespace))
+		}
 	}
 	all := []proxy{}
 	self := ""
@@ -94,6 +117,7 @@ func (h *Handler) proxiesAsked(w http.ResponseWriter, r *http.Request, node stri
 	if !local {
 		all = append(all, h.proxiesOfOthers(w, r, node, q)...)
 	}
+	all = slices.DeleteFunc(all, func(p proxy) bool { return !may(p.Namespace) })
 	if disconnected && !local {
 		all = onlyWhereConnected(all)
 	}

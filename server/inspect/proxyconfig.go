@@ -32,16 +32,18 @@ var (
 
 // inspected is the common head of answers about one proxy.
 type inspected struct {
-	Node     string `json:"node"`
-	Revision int64  `json:"revision"`
+	Node      string `json:"node"`
+	Namespace string `json:"namespace,omitempty"` // that the proxy states
+	Revision  int64  `json:"revision"`
 	// Known means that the proxy has connected to the replica that answers.
 	Known bool `json:"known"`
 }
 
 // inspect answers a question about the proxy in the path. resourceVersion sets the
 // state, as for problems; labels gives the labels of a proxy that is not known. The
-// replica that the proxy is connected to answers, or with local=true this one.
-func (h *Handler) inspect(w http.ResponseWriter, r *http.Request, say func(*discovery.Inspection, inspected) (any, error)) error {
+// replica that the proxy is connected to answers, or with local=true this one. The caller
+// needs the right to the subresource of proxies in all namespaces, or in that of the proxy.
+func (h *Handler) inspect(w http.ResponseWriter, r *http.Request, subresource string, say func(*discovery.Inspection, inspected) (any, error)) error {
 	q := wire.Query(r)
 	atLeast, err := wire.AtLeastParam(q)
 	if err != nil {
@@ -62,21 +64,29 @@ func (h *Handler) inspect(w http.ResponseWriter, r *http.Request, say func(*disc
 	if err != nil {
 		return wire.BadRequest("%v", err)
 	}
+	right := gettingProxy(node.ID, subresource)
+	in := h.namespacesFor(r.Context(), right)
 	if !local {
-		if said := h.saidElsewhere(w, r, node.ID); said != nil {
+		if said := h.saidElsewhere(w, r, node.ID, in); said != nil {
 			return answer.WriteJSON(w, r, said)
 		}
 	}
 	if err := h.AwaitPublished(r.Context(), atLeast); err != nil {
 		return err
 	}
-	i, err := h.opts.Discovery.Inspect(node)
+	if in("") {
+		in = nil // All, whatever they state.
+	}
+	i, err := h.opts.Discovery.InspectIn(node, in)
+	if errors.Is(err, discovery.ErrOutOfSight) {
+		return h.opts.Guard.Denied(r.Context(), right)
+	}
 	if err != nil {
 		return notInspected(err)
 	}
 	name := "inspect " + wire.Short(r.URL.Path, wire.MostLogged)
 	return h.opts.LargeReads.WriteJSON(w, r, name, func() (any, error) {
-		said, err := say(i, inspected{i.Node, i.Revision, i.Known})
+		said, err := say(i, inspected{i.Node, i.Namespace, i.Revision, i.Known})
 		if err != nil {
 			return nil, notInspected(err)
 		}
@@ -97,12 +107,13 @@ func notInspected(err error) error {
 }
 
 // saidElsewhere returns the answer of the replica that a proxy is connected to. It
-// returns nil if that is this replica, or if no other replica knows the proxy.
-func (h *Handler) saidElsewhere(w http.ResponseWriter, r *http.Request, node string) json.RawMessage {
-	if len(h.opts.Discovery.ProxiesCalled(node)) > 0 {
+// returns nil if that is this replica, or if no other replica knows the proxy. Only proxies
+// that state a namespace for which in returns true count.
+func (h *Handler) saidElsewhere(w http.ResponseWriter, r *http.Request, node string, in func(namespace string) bool) json.RawMessage {
+	if slices.ContainsFunc(h.opts.Discovery.ProxiesCalled(node), func(p discovery.ProxyStatus) bool { return in(p.Namespace) }) {
 		return nil
 	}
-	at := h.replicaOf(w, r, node)
+	at := h.replicaOf(w, r, node, in)
 	if at.URL == "" {
 		return nil
 	}
@@ -114,11 +125,20 @@ func (h *Handler) saidElsewhere(w http.ResponseWriter, r *http.Request, node str
 		wire.AddWarning(w, fmt.Sprintf("the proxy is connected to replica %s, which does not answer: this is what another one would be told that calls itself so and says no more", at.Name))
 		return nil
 	}
+	if !in("") && !isOf(said, in) {
+		return nil // The replica knows several proxies with this id, and another one asked last.
+	}
 	return said
 }
 
+// isOf reports whether the proxy of an answer states a namespace for which in returns true.
+func isOf(said json.RawMessage, in func(namespace string) bool) bool {
+	var head inspected
+	return json.Unmarshal(said, &head) == nil && in(head.Namespace)
+}
+
 // replicaOf returns the other replica that a proxy connected to last, if any.
-func (h *Handler) replicaOf(w http.ResponseWriter, r *http.Request, node string) (at replica.Replica) {
+func (h *Handler) replicaOf(w http.ResponseWriter, r *http.Request, node string, in func(namespace string) bool) (at replica.Replica) {
 	ctx, cancel := context.WithTimeout(r.Context(), replica.Timeout)
 	defer cancel()
 	var mu sync.Mutex
@@ -128,7 +148,7 @@ func (h *Handler) replicaOf(w http.ResponseWriter, r *http.Request, node string)
 		mu.Lock()
 		defer mu.Unlock()
 		for _, p := range found {
-			if p.ConnectedSince.After(since) {
+			if in(p.Namespace) && p.ConnectedSince.After(since) {
 				at, since = other, p.ConnectedSince
 			}
 		}
@@ -160,7 +180,7 @@ func (h *Handler) proxyConfig(w http.ResponseWriter, r *http.Request) error {
 	if q.Has("transport") && !slices.Contains(discovery.InspectTransports, over) {
 		return wire.BadParam(q, "transport", "one of delta, ads, rest and grpc")
 	}
-	return h.inspect(w, r, func(i *discovery.Inspection, head inspected) (any, error) {
+	return h.inspect(w, r, "config", func(i *discovery.Inspection, head inspected) (any, error) {
 		i.Over = cmp.Or(over, i.Over)
 		if summary {
 			return summaryOf(i, head, types), nil

@@ -16,7 +16,7 @@ func (h *Handler) proxyRoute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.inspect(w, r, func(i *discovery.Inspection, head inspected) (any, error) {
+	return h.inspect(w, r, "route", func(i *discovery.Inspection, head inspected) (any, error) {
 		if !asked {
 			return summaryOf(i, head, []string{"routes"}), nil
 		}

@@ -139,7 +139,7 @@ func (f *Options) ask(ctx context.Context, s *cli.Session, key schema.Key) (*des
 		func() (err error) {
 			d.proxies, err = c.ProxiesOf(ctx, key)
 			if errors.Is(err, client.ErrDenied) {
-				d.noProxies, err = err, nil // Proxies are of no namespace, so few users may see them.
+				d.noProxies, err = err, nil
 			}
 			return err
 		},

@@ -35,7 +35,7 @@ type StatusOptions struct {
 
 // NewStatusCommand returns the command proxy-status.
 func NewStatusCommand(s *cli.Session) *cobra.Command {
-	flags := StatusOptions{Connect: func(warn func(string)) (Inventory, error) { return s.Connect(warn) }}
+	flags := StatusOptions{Connect: func(warn func(string)) (Inventory, error) { return s.ConnectToRead(warn) }}
 	cmd := &cobra.Command{
 		Use:     "proxy-status [PROXY]",
 		Aliases: []string{"ps"},
@@ -53,6 +53,9 @@ and the sync state of each type of their configuration:
 A proxy that was connected and is not now is DISCONNECTED. REVISION is then what it ran
 when it was seen last, and AGE how long ago that is. The server keeps such proxies for
 a day (pilot-api --keep-disconnected).
+
+If you may see only the proxies of some namespaces, these are shown, and a warning says
+that there may be others.
 
 REVISION is the revision of the store that the proxy runs. In brackets, it is the one
 that a proxy over v1 has fetched. PROXY is a node ID, or a part of node IDs.`,
