@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pilot-api/pilot-api/compile"
@@ -24,6 +25,7 @@ type V3Answers struct {
 	Secrets          *xds.Set
 	scopedSecrets    *cached.Memo[*xds.Set]     // secrets without some private keys, by the namespace whose keys are in it
 	merged           *cached.Memo[*xds.Set]     // clusters with some that are being withdrawn, by the version of the latter
+	closed           *cached.Memo[*xds.Set]     // routes with closed tables, by the names of the latter
 	listeners        *cached.Memo[*listenerSet] // by address
 	problems         diag.Collector
 }
@@ -36,7 +38,7 @@ func encodeV3(v *View, ip string) *V3Answers { return newV3Answers(v, ip, false)
 func encodeStreamed(v *View, ip string) *V3Answers { return newV3Answers(v, ip, true) }
 
 func newV3Answers(v *View, ip string, streamed bool) *V3Answers {
-	a := &V3Answers{View: v, streamed: streamed, merged: cached.NewMemo[*xds.Set](maxMerged), scopedSecrets: cached.NewMemo[*xds.Set](maxScopes), listeners: cached.NewMemo[*listenerSet](v.Encoder.MaxProxies)}
+	a := &V3Answers{View: v, streamed: streamed, merged: cached.NewMemo[*xds.Set](maxMerged), closed: cached.NewMemo[*xds.Set](maxMerged), scopedSecrets: cached.NewMemo[*xds.Set](maxScopes), listeners: cached.NewMemo[*listenerSet](v.Encoder.MaxProxies)}
 	a.Clusters = a.clustersOf(v.Config)
 	a.Routes = a.routesOf(v.Config)
 	a.Secrets = a.secretsOf(v.Config)
@@ -182,15 +184,34 @@ func (a *V3Answers) RoutesNamed(names []string) xds.Answer {
 		return a.Routes.Answer(nil)
 	}
 	return xds.Gather(xds.RouteType, names, func(name string) *xds.Resource {
-		if r := a.Routes.Named(name); r != nil || !IsTableName(name) {
+		if r := a.Routes.Named(name); r != nil || !IsTableName(name) && (!IsGatewayTable(name) || a.View.Listens("", name)) {
 			return r
 		}
-		return a.parts().EmptyTable(name)
+		return a.TableNamed(name)
 	})
 }
 
-// maxMerged bounds the sets of clusters that are kept encoded while proxies
-// move from one view to the next. Proxies of one view mostly move alike.
+// RoutesBeside returns the route tables of the view together with closed ones of some names.
+// closed is sorted. Proxies of one view mostly need the same ones.
+func (a *V3Answers) RoutesBeside(closed []string) *xds.Set {
+	if len(closed) == 0 {
+		return a.Routes
+	}
+	key := strings.Join(closed, "\n")
+	if s, ok := a.closed.Get(key); ok {
+		return s
+	}
+	all := slices.Clone(a.Routes.Sorted)
+	for _, name := range closed {
+		if r := a.TableNamed(name); r != nil {
+			all = append(all, r)
+		}
+	}
+	return a.closed.Put(key, xds.NewSet(xds.RouteType, all))
+}
+
+// maxMerged bounds the sets of clusters, and of route tables, that are kept encoded while
+// proxies move from one view to the next. Proxies of one view mostly move alike.
 const maxMerged = 16
 
 // IsTableName reports whether a name is that of a route table: a port, or the table of the
@@ -200,11 +221,15 @@ func IsTableName(name string) bool {
 	return err == nil || name == compile.ProxyTable
 }
 
-// TableNamed returns an empty table if there is none: an Envoy that is sent nothing never
-// becomes ready.
+// TableNamed returns a closed table if there is none: an Envoy that is sent nothing never
+// becomes ready. Connections of a gateway for which no server asks any more get 421, so that
+// clients repeat requests over a new connection. All others get 404.
 func (a *V3Answers) TableNamed(name string) *xds.Resource {
 	if r := a.Routes.Named(name); r != nil {
 		return r
+	}
+	if IsGatewayTable(name) {
+		return a.parts().MisdirectingTable(name)
 	}
 	return a.parts().EmptyTable(name)
 }

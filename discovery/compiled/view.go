@@ -33,7 +33,8 @@ type View struct {
 
 	from           cached.Brief[map[diag.Ref]struct{}] // objects
 	hosts          cached.Brief[map[string]struct{}]   // of services
-	lastDifference atomic.Pointer[difference]          // to the view before
+	tables         cached.Brief[[]listenedTable]
+	lastDifference atomic.Pointer[difference] // to the view before
 	lastLeads      atomic.Pointer[leadsSince]
 
 	v1 cached.Lazy[V1Answers]

@@ -107,8 +107,24 @@ func (f *State) MaybeAt(visit func(*compiled.View)) {
 		visit(a.from)
 		visit(a.needs)
 	}
+	f.MaybeAtUnclear(visit)
+}
+
+// MaybeAtUnclear visits the views that the proxy may be at because it nacked responses, and
+// that are not known by resource.
+func (f *State) MaybeAtUnclear(visit func(*compiled.View)) {
 	for _, v := range f.unclear {
 		visit(v)
+	}
+}
+
+// StandIns visits the nacked resources other than route tables, with the views that the proxy
+// keeps them of: nil if that is not known, or if the proxy has none.
+func (f *State) StandIns(visit func(name string, v *compiled.View)) {
+	for name, c := range f.byName {
+		if c.listener == nil { // Otherwise only the clusters of the listener differ.
+			visit(name, c.View)
+		}
 	}
 }
 

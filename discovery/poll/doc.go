@@ -5,5 +5,5 @@
 // records the last answers. The package finds no proxies.
 //
 // Read in this order: transition.go, subscription.go, shown.go, unknownversion.go,
-// keptendpoints.go, pollstatus.go, fetched.go.
+// keptendpoints.go, gonetables.go, pollstatus.go, fetched.go.
 package poll

@@ -66,6 +66,9 @@ type Transition struct {
 	// unknownVersions are those that it has and that are of no view known here, by type and
 	// table.
 	unknownVersions map[string]unknownVersion
+	// listened is since when the proxy is known to have the target's listeners, as long as a
+	// gone table waits for them.
+	listened time.Time
 }
 
 const (
@@ -174,6 +177,12 @@ func (t *Transition) AnswerRoutes(p Request, name string, compose func(*compiled
 	target := t.target()
 	if t.lacksTable(p, name, target, now) {
 		return xds.Answer{}, ErrBehind
+	}
+	if t.awaitsListeners(name, target, now) {
+		if p.Version == "" {
+			return (&xds.Set{TypeURL: xds.RouteType}).Answer([]string{name}), nil
+		}
+		return t.keep(p, name, now), nil
 	}
 	has, err := t.accepted(name, p.Version, compose)
 	if err != nil {
@@ -307,10 +316,9 @@ func (t *Transition) accepted(name, version string, compose func(*compiled.View)
 	return nil, nil
 }
 
-// note records a poll for routes. Clients choose the names, so only tables of the held
-// views are recorded.
+// note records a poll for routes.
 func (t *Transition) note(name string, next subscription, answered string) {
-	if !slices.ContainsFunc(t.held, func(v *compiled.View) bool { return v.HasTable(name) }) {
+	if !t.records(name) {
 		return
 	}
 	if t.routed == nil {

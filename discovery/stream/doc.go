@@ -5,7 +5,7 @@
 // The package knows no other proxies, no gRPC and no snapshots.
 //
 // Read in this order: stream.go, subscription.go (one type), order.go (make before break),
-// waiting.go, keptendpoints.go, pending.go; names.go, newlysubscribed.go and initialversions.go, which are parts of a
-// subscription; status.go, which reports; keys.go, proxyless_stream.go, proxyless_known.go
-// and held.go for special cases.
+// waiting.go, keptendpoints.go, gonetables.go, pending.go; names.go, newlysubscribed.go and
+// initialversions.go, which are parts of a subscription; status.go, which reports; keys.go,
+// proxyless_stream.go, proxyless_known.go and held.go for special cases.
 package stream

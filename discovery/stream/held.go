@@ -19,7 +19,7 @@ func (st *Stream) Held() int64 {
 	for _, t := range st.subscriptions() {
 		held += t.held()
 	}
-	return int64(held)
+	return int64(held + len(st.gone.closed)*madeCost)
 }
 
 func (t *subscription) held() int {

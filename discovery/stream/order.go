@@ -23,6 +23,7 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	if st.onlySecrets {
 		return st.nextSecrets(target)
 	}
+	st.closeTables(target)
 	listeners, routes := st.meet(target)
 	leaving := st.leaving(target, listeners, routes)
 	if r := st.dueClusters(target, leaving); r != nil {
@@ -46,14 +47,18 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	if st.waits(&st.routes, routes, lacking) {
 		return nil
 	}
-	return st.dueOf(&st.routes, routes, target.TableNamed)
+	if r := st.dueOf(&st.routes, routes, st.tableNamed(target)); r != nil || !st.closeTables(target) {
+		return r
+	}
+	routes.Set = st.routesOf(target)
+	return st.dueOf(&st.routes, routes, st.tableNamed(target))
 }
 
 // meet records what the proxy already has. It returns the listeners and routes that the
 // proxy should have.
 func (st *Stream) meet(target *compiled.Streamed) (listeners, routes compiled.At) {
 	listeners = compiled.At{Set: target.ListenersAt(st.proxy.Address()), View: target.View}
-	routes = compiled.At{Set: target.Routes, View: target.View}
+	routes = compiled.At{Set: st.routesOf(target), View: target.View}
 	clusters := compiled.At{Set: target.Clusters, View: target.View}
 	if initial := &st.clusters.initial; initial.withSomething() {
 		st.arrival = time.Now()
@@ -63,7 +68,7 @@ func (st *Stream) meet(target *compiled.Streamed) (listeners, routes compiled.At
 	st.meetEndpoints(target)
 	st.listeners.meet(listeners, listeners.Named)
 	st.listeners.withdrawGone()
-	st.routes.meet(routes, target.TableNamed)
+	st.routes.meet(routes, st.tableNamed(target))
 	secrets := compiled.At{Set: st.secretsOf(target.V3Answers), View: target.View}
 	st.secrets.meet(secrets, secrets.Named)
 	return listeners, routes

@@ -46,7 +46,7 @@ func (st *Stream) desired(t *subscription, target *compiled.Streamed) *xds.Set {
 	if st.proxyless {
 		return st.settledTables(target)
 	}
-	return target.Routes
+	return st.routesOf(target)
 }
 
 // standIns are the views of what the proxy keeps in place of what it nacks, oldest first.
@@ -70,7 +70,7 @@ func (t *subscription) state(desired *xds.Set) feedback.SyncState {
 		return feedback.Rejected
 	case len(t.inFlight) > 0:
 		return feedback.Sent
-	case !t.pending.nothing() || !t.wasSent(desired):
+	case !t.pending.nothing() || t.closing || !t.wasSent(desired):
 		return feedback.Stale
 	}
 	return feedback.Synced
@@ -84,7 +84,7 @@ func (st *Stream) runs(t *subscription, target *compiled.Streamed) bool {
 	case feedback.Synced:
 		return true
 	case feedback.Rejected:
-		return len(t.inFlight) == 0 && t.pending.nothing() && t.wasSent(desired) && st.refusesKnownParts(t, target)
+		return len(t.inFlight) == 0 && t.pending.nothing() && !t.closing && t.wasSent(desired) && st.refusesKnownParts(t, target)
 	}
 	return false
 }

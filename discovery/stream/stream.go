@@ -37,6 +37,7 @@ type Stream struct {
 	listeners subscription
 	routes    subscription
 	secrets   subscription
+	gone      goneTables
 	own       ownSecrets
 	acked     *compiled.Streamed // the last Streamed that the proxy acked completely
 	settled   atomic.Bool        // at least once

@@ -20,6 +20,7 @@ type subscription struct {
 	named   names
 	newly   newlySubscribed
 	pending pending
+	closing bool // a route table of the proxy is to be closed (goneTables)
 	initial initialVersions
 
 	lastNonce string          // nonce of the last response
@@ -218,7 +219,7 @@ func (t *subscription) addPending(all []*xds.Resource) {
 // rests reports whether the proxy has acked everything that it wants of the target, and
 // records that.
 func (t *subscription) rests(to compiled.At) bool {
-	if len(t.inFlight) > 0 || !t.pending.nothing() || !t.nacks.None() || !t.wasSent(to.Set) {
+	if len(t.inFlight) > 0 || !t.pending.nothing() || t.closing || !t.nacks.None() || !t.wasSent(to.Set) {
 		return false
 	}
 	t.rest(to)

@@ -221,6 +221,16 @@ func (p *V3Parts) EmptyTable(name string) *Resource {
 	return r
 }
 
+// MisdirectingTable is EmptyTable for a table that answers 421 to every request.
+func (p *V3Parts) MisdirectingTable(name string) *Resource {
+	host := &ir.VirtualHost{Name: "misdirected", Domains: []string{"*"}, Routes: []*ir.Route{{Response: ir.Misdirected()}}}
+	r, err := p.splice(&ir.RouteTable{Name: name, IgnorePort: true, VirtualHosts: []*ir.VirtualHost{host}})
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
 // host encodes a virtual host that v3.VirtualHost has checked.
 func (p *V3Parts) host(h *ir.VirtualHost) *host {
 	return p.hosts.Of(h, struct{}{}, func() *host {

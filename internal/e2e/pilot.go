@@ -64,22 +64,12 @@ func (p *Pilot) Istioctl(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 // Published returns when discovery answers include everything that has been written up to
-// now. Lists are linearizable and etcd has one revision for all kinds, so the revision of
-// any list will do.
+// now.
 func (p *Pilot) Published(ctx context.Context) error {
-	text, err := fetch(ctx, p.URL+"/apis/config.istio.io/v1alpha2/routerules")
+	written, err := p.writtenRevision(ctx)
 	if err != nil {
 		return err
 	}
-	var list struct {
-		Metadata struct {
-			Revision int64 `json:"resourceVersion,string"`
-		}
-	}
-	if err := json.Unmarshal(text, &list); err != nil {
-		return err
-	}
-	written := list.Metadata.Revision
 	return until(ctx, fmt.Sprintf("discovery to publish revision %d", written), p.Process, func(ctx context.Context) error {
 		published, err := p.publishedRevision(ctx)
 		if err == nil && published < written {
@@ -87,6 +77,22 @@ func (p *Pilot) Published(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// writtenRevision returns the revision of the last write. Lists are linearizable and etcd has
+// one revision for all kinds, so the revision of any list will do.
+func (p *Pilot) writtenRevision(ctx context.Context) (int64, error) {
+	text, err := fetch(ctx, p.URL+"/apis/config.istio.io/v1alpha2/routerules")
+	if err != nil {
+		return 0, err
+	}
+	var list struct {
+		Metadata struct {
+			Revision int64 `json:"resourceVersion,string"`
+		}
+	}
+	err = json.Unmarshal(text, &list)
+	return list.Metadata.Revision, err
 }
 
 var revisionMetric = regexp.MustCompile(`(?m)^pilot_discovery_revision (\S+)$`)

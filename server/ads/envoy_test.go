@@ -34,8 +34,10 @@ type envoy struct {
 	serving bool
 	// unresolved: clusters with names to resolve warm until the proxy gives up on them.
 	unresolved bool
-	seen       []response
-	unread     []response // received and not processed yet
+	// draining: connections of earlier listeners are open, and their route tables stay.
+	draining bool
+	seen     []response
+	unread   []response // received and not processed yet
 }
 
 func newEnvoy(c *client) *envoy {
@@ -104,6 +106,11 @@ func (e *envoy) referred(typeURL string) []string {
 			}
 		}
 	case rds:
+		if e.draining {
+			for name := range e.has[rds] {
+				names[name] = true
+			}
+		}
 		for _, a := range e.has[lds] {
 			visit(a, func(m proto.Message) {
 				if h, ok := m.(*hcmv3.HttpConnectionManager); ok && h.GetRds() != nil {
