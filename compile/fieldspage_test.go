@@ -19,11 +19,11 @@ import (
 
 const fieldsIntroduction = `# Fields and their tests
 
-Each field of each kind, as the Envoys of either API follow it, and the tests behind that. The page is generated (` + "`make docs`" + `); a test fails for a field that no other test sets.
+This page lists each field of each kind, whether Envoys of the v3 and the v1 API follow it, and the tests that prove it. The page is generated (` + "`make docs`" + `). A test fails for a field that no other test sets.
 
-* *v3* and *v1*: **yes**, it changes what such an Envoy is told; a *problem* says of an object what becomes of it instead; *refused*, it cannot be stored; *nothing*, it is a name, or says what holds anyway.
-* *Translated*: an archive of [testdata/translate](../../testdata/translate), from the object to what both are told; a real Envoy takes what is there.
-* *Seen*: what shows at requests through a real Envoy what the field does: archives of [testdata/live](../../testdata/live), tests, and, where there are none, [tasks](../tasks.md) that set it.
+* *v3* and *v1*: **yes** means that the field changes the configuration of such an Envoy. *problem* means that the object gets a problem, which says what happens instead. *refused* means that an object with the field cannot be stored. *nothing* means that the field is only a name, or states the default.
+* *Translated*: an archive of [testdata/translate](../../testdata/translate), which has the object and the resulting configuration for both APIs. A real Envoy accepts that configuration.
+* *Seen*: tests in which requests through a real Envoy show the effect of the field: archives of [testdata/live](../../testdata/live), Go tests and, if there are none, [tasks](../tasks.md) that set the field.
 
 The fields of ` + "`trafficPolicy`" + ` are those of every policy of a DestinationRule: of a port, of a subset, and of a port of a subset.
 `
@@ -34,8 +34,8 @@ type tested struct {
 	specs scenario.Specs
 }
 
-// TestFieldsPage: the page says of each field what follows it, and which tests
-// say so.
+// TestFieldsPage checks the page that says for each field which Envoys follow it, and
+// which tests prove it.
 func TestFieldsPage(t *testing.T) {
 	effects, translated, seen, tasks := readEffects(t), translations(t), observations(t), tasks(t)
 	var page strings.Builder

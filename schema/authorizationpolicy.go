@@ -22,10 +22,10 @@ func init() {
 		Group: securityGroup, Version: "v1", Served: securityVersions,
 		Kind: KindAuthorizationPolicy, Plural: "authorizationpolicies", Singular: "authorizationpolicy",
 		Dashed: "authorization-policy", ShortNames: []string{"ap"},
-		Doc: "An AuthorizationPolicy says which requests and connections workloads take. One with a selector is for the workloads of its namespace with these labels, one without for all workloads of its namespace and, in the root namespace of the mesh, of all namespaces. " +
-			"What fits a DENY policy is refused. If there are ALLOW policies for a workload, what fits none of them is refused too.",
+		Doc: "An AuthorizationPolicy says which requests and connections workloads accept. A policy with a selector is for the workloads of its namespace with these labels. A policy without a selector is for all workloads of its namespace or, in the root namespace of the mesh, of all namespaces. " +
+			"A workload refuses all requests that match a DENY policy. If there are ALLOW policies for it, it also refuses all requests that match none of them.",
 		Columns: []Column{
-			stringColumn("Action", "What becomes of what fits a rule.", func(p *security.AuthorizationPolicy) string { return p.GetAction().String() }),
+			stringColumn("Action", "What the proxy does with a request that matches a rule.", func(p *security.AuthorizationPolicy) string { return p.GetAction().String() }),
 			stringColumn("Selector", "Labels of the workloads that it is for.", func(p *security.AuthorizationPolicy) string { return labelsText(p.GetSelector().GetMatchLabels()) }),
 			wideColumn("Rules", "Number of rules.", func(p *security.AuthorizationPolicy) string { return strconv.Itoa(len(p.GetRules())) }),
 		},

@@ -35,10 +35,10 @@ func init() {
 		Group: configGroup, Version: "v1alpha2", OldVersions: []string{"v1alpha1"},
 		Kind: "EgressRule", Plural: "egressrules", Singular: "egressrule",
 		Dashed: "egress-rule", ShortNames: []string{"er"},
-		Doc: "An EgressRule opens the mesh towards hosts outside it, by name, wildcard or address range, " +
+		Doc: "An EgressRule lets callers in the mesh reach hosts outside it, by name, wildcard or address range, " +
 			"on the ports that it lists.",
 		Columns: []Column{
-			stringColumn("Destination", "The hosts outside.", func(e *EgressRule) string { return e.Destination.String() }),
+			stringColumn("Destination", "The hosts outside the mesh.", func(e *EgressRule) string { return e.Destination.String() }),
 			listColumn("Ports", "The open ports, with protocols.", ",", egressPorts),
 		},
 		selectable: selectableService(func(e *EgressRule) *IstioService { return e.Destination }),

@@ -14,13 +14,13 @@ func init() {
 		Group: networkingGroup, Version: "v1", Served: networkingVersions,
 		Kind: "Gateway", Plural: "gateways", Singular: "gateway",
 		Dashed: "gateway", ShortNames: []string{"gw"},
-		Doc: "A Gateway opens ports at the edge of the mesh: which hosts may be reached there, and with which TLS. " +
-			"Where requests go from there is said by VirtualService objects that name the Gateway.",
+		Doc: "A Gateway opens ports at the edge of the mesh. It says which hosts may be reached there, and with which TLS. " +
+			"VirtualService objects that name the Gateway say where the requests go.",
 		Columns: []Column{
-			stringColumn("Selector", "Labels of the workloads that are to open the ports.", func(g *networking.Gateway) string { return labelsText(g.Selector) }),
+			stringColumn("Selector", "Labels of the routers that open the ports.", func(g *networking.Gateway) string { return labelsText(g.Selector) }),
 			listColumn("Ports", "The ports, with protocols.", ",", gatewayPorts),
 			listColumn("Hosts", "The hosts that may be reached.", ",", gatewayHosts),
-			wideColumn("TLS", "How TLS ends, or goes through, at each port.", gatewayTLS),
+			wideColumn("TLS", "The TLS mode of each port.", gatewayTLS),
 		},
 		selectable: []SelectableField{
 			selectable("spec.servers.hosts", gatewayHosts),

@@ -13,10 +13,10 @@ import (
 
 // headerNotes describes what a header value may contain.
 func headerNotes() string {
-	return "In values of `headers`, `%%` is a percent sign, and the proxy fills in what stands between single ones: " +
-		"`%REQ(x-user)%` is a header of the request (`%REQ(x-user?:path):20%` takes another one where it is missing, and of that 20 characters), " +
-		"`%START_TIME(%Y-%m-%d)%` a time. There are `" + strings.Join(headerformat.Names(), "`, `") + "`. " +
-		"Over the v1 API, a route that has one answers 503."
+	return "In values of `headers`, `%%` is a percent sign. A name between single percent signs is a variable, which the proxy replaces: " +
+		"`%REQ(x-user)%` is a header of the request (`%REQ(x-user?:path):20%` is another header if the first one is missing, cut to 20 characters), " +
+		"and `%START_TIME(%Y-%m-%d)%` is a time. The variables are `" + strings.Join(headerformat.Names(), "`, `") + "`. " +
+		"Over the v1 API, a route with a variable answers 503."
 }
 
 // headerValues checks that values are in the format that proxies fill in, and that

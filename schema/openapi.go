@@ -17,18 +17,18 @@ func (k *Kind) OpenAPI() map[string]any {
 
 // statusOpenAPI describes Status, which no JSON Schema checks.
 var statusOpenAPI = map[string]any{
-	"type": "object", "description": "How the object stands with the proxies. Computed by the server; what is written here is passed over.",
+	"type": "object", "description": "The state of the object at the proxies. The server computes it, and ignores a status that a client sends.",
 	"properties": map[string]any{
 		"programmed": map[string]any{
 			"type": "object", "description": "The connected proxies that have the object in their configuration.",
 			"properties": map[string]any{
-				"proxies": map[string]any{"type": "integer", "description": "How many they are."},
-				"running": map[string]any{"type": "integer", "description": "How many of them run this version of it."},
-				"fetched": map[string]any{"type": "integer", "description": "How many of them fetched it over v1, and cannot say whether they run it."},
+				"proxies": map[string]any{"type": "integer", "description": "The number of these proxies."},
+				"running": map[string]any{"type": "integer", "description": "The number of them that run this version of the object, or a later one."},
+				"fetched": map[string]any{"type": "integer", "description": "The number of them that fetched it over v1. Whether they run it is not known."},
 			},
 		},
 		"conditions": map[string]any{
-			"type": "array", "description": "Accepted, ResolvedRefs and Programmed, as Kubernetes has conditions.",
+			"type": "array", "description": "The conditions Accepted, ResolvedRefs and Programmed, in the form of Kubernetes.",
 			"items": map[string]any{"type": "object", "properties": map[string]any{
 				"type": map[string]any{"type": "string"}, "status": map[string]any{"type": "string"}, "reason": map[string]any{"type": "string"},
 				"message": map[string]any{"type": "string"}, "lastTransitionTime": map[string]any{"type": "string"},

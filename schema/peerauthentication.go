@@ -19,11 +19,11 @@ func init() {
 		Group: securityGroup, Version: "v1", Served: securityVersions,
 		Kind: KindPeerAuthentication, Plural: "peerauthentications", Singular: "peerauthentication",
 		Dashed: "peer-authentication", ShortNames: []string{"pa"},
-		Doc: "A PeerAuthentication says how workloads take connections: by mutual TLS only (STRICT), by mutual TLS or in plain text (PERMISSIVE), or as they come (DISABLE). " +
-			"One with a selector is for the workloads of its namespace with these labels, one without for the rest of the namespace and, in the root namespace of the mesh, for all namespaces that have none. " +
-			"Of several for a workload the oldest counts. Without any, workloads are PERMISSIVE.",
+		Doc: "A PeerAuthentication says which connections workloads accept: only mutual TLS (STRICT), mutual TLS or plain text (PERMISSIVE), or all connections as they come (DISABLE). " +
+			"A PeerAuthentication with a selector is for the workloads of its namespace with these labels. One without a selector is for the other workloads of the namespace or, in the root namespace of the mesh, for all namespaces that have none. " +
+			"If there are several for a workload, the oldest counts. Without any, workloads are PERMISSIVE.",
 		Columns: []Column{
-			stringColumn("Mode", "How connections are taken.", func(p *security.PeerAuthentication) string { return peerMode(p.GetMtls()) }),
+			stringColumn("Mode", "The connections that are accepted.", func(p *security.PeerAuthentication) string { return peerMode(p.GetMtls()) }),
 			stringColumn("Selector", "Labels of the workloads that it is for.", func(p *security.PeerAuthentication) string { return labelsText(p.GetSelector().GetMatchLabels()) }),
 			wideColumn("Ports", "Ports of the workloads with a mode of their own.", peerPorts),
 		},

@@ -32,8 +32,8 @@ func Reference(k *Kind) string {
 	fmt.Fprintf(&page, "A `fieldSelector` may name: `%s`.\n\n", strings.Join(selectable, "`, `"))
 	page.WriteString("## spec\n\n| Field | Type | Required | Default | Constraint | Effect | Meaning |\n|---|---|---|---|---|---|---|\n")
 	referenceRows(&page, effects()[k.Kind], "", compiled()[k.Singular])
-	page.WriteString("\nThe column *Meaning* also has what the table cannot show, such as which fields exclude each other. " +
-		"*Effect* names the Envoy APIs over which the field changes what a proxy is told; over the others, and where it says *none*, it changes nothing. *problem*: no proxy can do it; a warning or a Problem says what happens instead. *refused*: such an object is not stored. The words were found by setting the field in examples. " +
+	page.WriteString("\nThe column *Meaning* also has rules that the table cannot show, such as fields that exclude each other. " +
+		"The column *Effect* names the Envoy APIs over which the field changes the configuration of a proxy. Over the other APIs, and with *none*, it changes nothing. *problem* means that no proxy can do it, and that a warning or a Problem says what happens instead. *refused* means that such an object is not stored. Tests that set the field in examples found these effects. " +
 		"Each field may also be written in the proto spelling (`simple_cb` for `simpleCb`); it is stored as above.\n")
 	if k.Notes != "" {
 		page.WriteString("\n" + k.Notes + "\n")

@@ -112,13 +112,13 @@ func init() {
 		Dashed: "route-rule", ShortNames: []string{"rr"},
 		Doc: "A RouteRule says which requests to a service go to which versions of it, " +
 			"and what happens to them on the way: timeouts, retries, faults, redirects, rewrites. " +
-			"Of the rules for one service the one of highest precedence that matches wins.",
+			"Among the rules for one service that match, the one with the highest precedence wins.",
 		Columns: []Column{
 			stringColumn("Destination", "The service that the rule is for.", func(r *RouteRule) string { return r.Destination.String() }),
 			{Name: "Precedence", Type: "integer", Description: "Higher goes first.",
 				Cell: cell(func(r *RouteRule) string { return strconv.Itoa(int(r.Precedence)) })},
 			listColumn("Routes", "Where requests go, with weights in percent.", " ", routeTexts),
-			wideColumn("Match", "What a request must look like.", func(r *RouteRule) string { return r.Match.String() }),
+			wideColumn("Match", "The conditions on requests.", func(r *RouteRule) string { return r.Match.String() }),
 		},
 		selectable: selectableService(func(r *RouteRule) *IstioService { return r.Destination }),
 		spec:       inJSON[RouteRule](),

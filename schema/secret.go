@@ -26,14 +26,14 @@ func init() {
 		Group: registryGroup, Version: "v1",
 		Kind: "Secret", Plural: "secrets", Singular: "secret",
 		Dashed: "secret", ShortNames: []string{"sec"},
-		Doc: "A Secret is a certificate with its private key, authorities to verify others by, or both, " +
-			"for the Gateway and DestinationRule objects of its namespace that name it as credentialName. Proxies that prove that they may have its key get it when such an object concerns them, " +
-			"and again when it changes, without a connection being dropped. A name that ends in -cacert holds the authorities for the name before it, if that has none itself.",
+		Doc: "A Secret has a certificate with its private key, authorities that verify other certificates, or both. " +
+			"Gateway and DestinationRule objects of its namespace use it if they name it as credentialName. The server sends it to the proxies that such an object concerns, and its private key only to proxies that prove that they may have it. " +
+			"When it changes, proxies get the new version and drop no connection. If a Secret has no authorities, those of the Secret with the same name and the ending -cacert are used.",
 		Columns: []Column{
-			stringColumn("Subject", "Whom the certificate is for.", ofLeaf(func(c credential.Summary) string { return c.Subject })),
+			stringColumn("Subject", "The subject of the certificate.", ofLeaf(func(c credential.Summary) string { return c.Subject })),
 			stringColumn("Expires", "When the certificate ends.", ofLeaf(func(c credential.Summary) string { return c.NotAfter.Format(time.RFC3339) })),
 			listColumn("Names", "The names that the certificate is for.", ",", func(s *Secret) []string { return leafOf(s).Names }),
-			wideColumn("Authorities", "How many authorities others are verified by.", func(s *Secret) string {
+			wideColumn("Authorities", "The number of authorities.", func(s *Secret) string {
 				return fmt.Sprint(len(credential.Summaries(s.CACertificates)))
 			}),
 			wideColumn("Fingerprint", "SHA-256 of the certificate.", ofLeaf(func(c credential.Summary) string { return c.Fingerprint })),

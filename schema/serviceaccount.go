@@ -18,7 +18,7 @@ func init() {
 		Version: "v1", Kind: KindServiceAccount, Plural: "serviceaccounts", Singular: "serviceaccount",
 		Dashed: "service-account", ShortNames: []string{"sa"}, Flat: true,
 		Doc: "A ServiceAccount is the identity of a program, such as a proxy or a pipeline: the user system:serviceaccount:NAMESPACE:NAME, in the groups system:serviceaccounts and system:serviceaccounts:NAMESPACE. " +
-			"The server gives tokens for it (kubectl create token, istioctl token create). They end when they are revoked (istioctl token revoke) and with the ServiceAccount, and with its uid: one that is created again under the same name is another.",
+			"The server issues tokens for it (kubectl create token, istioctl token create). A token ends at its time, when it is revoked (istioctl token revoke), or when the ServiceAccount is deleted. It is not valid for a ServiceAccount that is created again under the same name, because that has another uid.",
 		spec:  inJSON[ServiceAccount](),
 		check: checkAs(func(*ServiceAccount) diag.List { return nil }),
 	})

@@ -16,10 +16,10 @@ func init() {
 		Group: networkingGroup, Version: "v1", Served: networkingVersions,
 		Kind: "ServiceEntry", Plural: "serviceentries", Singular: "serviceentry",
 		Dashed: "service-entry", ShortNames: []string{"se"},
-		Doc: "A ServiceEntry puts a service into the mesh's registry: its host names, its ports, " +
-			"and where its instances are, as a list, by labels of WorkloadEntry objects, or by DNS. The annotation " + HealthCheckAnnotation + " has proxies ask its instances whether they are alive, " +
-			"and leave out those that are not: YAML such as {http: {path: /healthz}, interval: 5s, timeout: 1s, unhealthyThreshold: 2, healthyThreshold: 1}, " +
-			"in which tcp: {} asks for a connection and grpc: {service: name} by gRPC.",
+		Doc: "A ServiceEntry declares a service in the registry of the mesh: its host names, its ports and its instances. " +
+			"The instances are a list, WorkloadEntry objects with certain labels, or names in the DNS. With the annotation " + HealthCheckAnnotation + ", proxies check whether the instances are alive, " +
+			"and leave out those that are not. Its value is YAML such as {http: {path: /healthz}, interval: 5s, timeout: 1s, unhealthyThreshold: 2, healthyThreshold: 1}. " +
+			"In place of http, tcp: {} checks that a connection can be opened, and grpc: {service: name} asks by gRPC.",
 		Columns: []Column{
 			listColumn("Hosts", "The host names of the service.", ",", func(s *networking.ServiceEntry) []string { return s.Hosts }),
 			stringColumn("Location", "Inside or outside the mesh.", func(s *networking.ServiceEntry) string { return s.Location.String() }),

@@ -16,12 +16,13 @@ func init() {
 		Group: networkingGroup, Version: "v1", Served: networkingVersions,
 		Kind: "Sidecar", Plural: "sidecars", Singular: "sidecar",
 		Dashed: "sidecar", ShortNames: nil,
-		Doc: "A Sidecar says what the proxies beside some workloads are told: which hosts they know, what becomes of " +
-			"all others, and which ports of the workload are open. It is for the workloads of its namespace that have the " +
-			"labels of its selector; one without a selector is for the rest of the namespace, and in the root namespace of " +
-			"the mesh for all namespaces that have none. A proxy follows one Sidecar, in this order; of several the oldest.",
+		Doc: "A Sidecar limits the configuration of the proxies beside some workloads: which hosts they know, how they treat " +
+			"all other hosts, and which ports of the workload are open. A Sidecar with a selector is for the workloads of its " +
+			"namespace that have these labels. A Sidecar without a selector is for the other workloads of its namespace or, in " +
+			"the root namespace of the mesh, for all namespaces that have none. A proxy follows only the first Sidecar in this " +
+			"order. Of several equal ones, it follows the oldest.",
 		Columns: []Column{
-			stringColumn("Selector", "Labels of the workloads that it is for.", func(s *networking.Sidecar) string { return labelsText(s.GetWorkloadSelector().GetLabels()) }),
+			stringColumn("Selector", "The labels of the workloads that it is for.", func(s *networking.Sidecar) string { return labelsText(s.GetWorkloadSelector().GetLabels()) }),
 			listColumn("Hosts", "The hosts that their proxies know.", ",", sidecarHosts),
 			wideColumn("Ingress", "The ports that are open, with protocols.", sidecarPorts),
 		},

@@ -14,8 +14,8 @@ func init() {
 		Group: networkingGroup, Version: "v1", Served: networkingVersions,
 		Kind: "VirtualService", Plural: "virtualservices", Singular: "virtualservice",
 		Dashed: "virtual-service", ShortNames: []string{"vs"},
-		Doc: "A VirtualService says where requests and connections to its hosts go: " +
-			"in one list of routes each for HTTP, TLS and TCP, the first route that matches wins.",
+		Doc: "A VirtualService says where requests and connections to its hosts go. " +
+			"It has a list of routes for each of HTTP, TLS and TCP. The first route that matches wins.",
 		Notes: headerNotes(),
 		Columns: []Column{
 			listColumn("Gateways", "The gateways that the routes are for; mesh is all sidecars.", ",", gatewaysOf),
