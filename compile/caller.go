@@ -15,6 +15,8 @@ type caller struct {
 	labels    []mesh.Labels
 	namespace string // from its domain; "" if the domain has none
 	locality  string // its location; "" if that does not matter
+	// called are the hosts for which it has routes and clusters; nil for all.
+	called *mesh.Called
 }
 
 // states reports whether the workload itself has all these labels at once,

@@ -252,6 +252,7 @@ func (m *model) know(key string, traits mesh.Traits) {
 	who := &caller{
 		scope:  scope{role: traits.Role, domain: traits.Domain, network: traits.Network},
 		labels: traits.Labels, namespace: mesh.NamespaceOf(traits.Domain, m.settings.Domain), locality: traits.Locality,
+		called: traits.Called,
 	}
 	for _, i := range traits.Instances {
 		who.own = append(who.own, m.registry.ownInstance(i))

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"weak"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -191,7 +192,12 @@ func (l *laid) table(t *tableLayout) *tableLayout {
 
 // stretch is a run of consecutive entries. Its results are computed once for all
 // tables that contain it, and a change of an entry affects no other stretch.
-type stretch struct{ entries []*entry }
+type stretch struct {
+	entries []*entry
+	finding sync.Once
+	exact   map[string]int // entries by domain, in lower case
+	wild    []wildDomain
+}
 
 // stretchesOf cuts entries into stretches with the given average length. The names
 // decide where to cut, so that adding or removing an entry moves no other cut.
@@ -203,7 +209,7 @@ func stretchesOf(entries []*entry) []*stretch {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(e.name))
 		if h.Sum32()%average == 0 || i == len(entries)-1 {
-			out = append(out, &stretch{entries[from : i+1]})
+			out = append(out, &stretch{entries: entries[from : i+1]})
 			from = i + 1
 		}
 	}

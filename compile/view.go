@@ -60,8 +60,12 @@ func (p *plan) writeView(key string, last *compiled) *compiled {
 // Route tables exist even without a listener, as in Pilot.
 func (c *writer) sidecar(config *ir.Config) {
 	http := c.outboundHTTP()
-	config.RouteTables = c.tablesOf(http)
-	clusters := [][]*ir.Cluster{http.clusters}
+	var clusters [][]*ir.Cluster
+	if config.OnDemand = c.caller.called != nil; config.OnDemand {
+		config.RouteTables, clusters = c.calledTables(http)
+	} else {
+		config.RouteTables, clusters = c.tablesOf(http), [][]*ir.Cluster{http.clusters}
+	}
 	if c.plan.settings.ProxyListenPort > 0 {
 		c.handOff()
 		clusters = append(clusters, c.outboundTCP())
@@ -278,7 +282,7 @@ func same[T any](a, b *T) bool { return a == b || reflect.DeepEqual(a, b) }
 // sameTable reports whether two tables are equal. It is fast because most virtual
 // hosts of equal tables are identical.
 func sameTable(a, b *ir.RouteTable) bool {
-	return a == b || a.Name == b.Name && a.IgnorePort == b.IgnorePort && slices.EqualFunc(a.VirtualHosts, b.VirtualHosts, same[ir.VirtualHost])
+	return a == b || a.Name == b.Name && a.IgnorePort == b.IgnorePort && a.OnDemand == b.OnDemand && slices.EqualFunc(a.VirtualHosts, b.VirtualHosts, same[ir.VirtualHost])
 }
 
 func sameConfig(a, b *ir.Config) bool {

@@ -54,15 +54,19 @@ func (p *Publisher) connect(node mesh.Node, begin func(streamProxy) *stream.Stre
 	if err != nil {
 		return nil, err
 	}
-	st := begin(streamProxy{state.Client, p})
-	if st.IsProxyless() {
-		state.ViewEntry.UsesProxyless.Store(true)
+	return p.begin(state.Client, begin), nil
+}
+
+func (p *Publisher) begin(c *fleet.Client, begin func(streamProxy) *stream.Stream) *stream.Stream {
+	st := begin(streamProxy{c, p})
+	if entry := c.Entry(); st.IsProxyless() {
+		entry.UsesProxyless.Store(true)
 	} else {
-		state.ViewEntry.UsesStreams.Store(true)
+		entry.UsesStreams.Store(true)
 	}
-	p.fleet.Connect(state.Client, st)
-	p.arrivals.came(state.Client, st)
-	return st, nil
+	p.fleet.Connect(c, st)
+	p.arrivals.came(c, st)
+	return st
 }
 
 // streamProxy is a client as package stream needs it.

@@ -28,6 +28,7 @@ type Inspection struct {
 	generation *compiled.Generation
 	proxy      mesh.Proxy
 	view       *compiled.View
+	all        *compiled.View // for all hosts
 }
 
 // InspectTransports are the transports that Resources can be encoded for.
@@ -62,13 +63,26 @@ func (p *Publisher) InspectIn(node Node, in func(namespace string) bool) (*Inspe
 	if c := p.fleet.Called(node, in); c != nil {
 		if state := c.State(); state.View != nil {
 			g := p.encoder.Current.Load()
-			return &Inspection{Node: node.ID, Namespace: p.opts.Settings.NamespaceOf(c.Proxy), Revision: g.Mesh.Revision, Known: true, generation: g, proxy: c.Proxy, view: state.View, Over: p.fleet.TransportOf(c)}, nil
+			out := &Inspection{Node: node.ID, Namespace: p.opts.Settings.NamespaceOf(c.Proxy), Revision: g.Mesh.Revision, Known: true, generation: g, proxy: c.Proxy, view: state.View, all: state.View, Over: p.fleet.TransportOf(c)}
+			return out, p.inspectAll(out, node)
 		}
 	}
 	if namespace := p.opts.Settings.NamespaceOf(proxy); limited && (!in(namespace) || proxy.Role != mesh.Sidecar) {
 		return nil, ErrOutOfSight
 	}
 	return p.inspectUnknown(node, proxy)
+}
+
+// inspectAll fills in the view for all hosts of a proxy that has only those that it calls.
+func (p *Publisher) inspectAll(of *Inspection, node Node) error {
+	if !of.view.Config.OnDemand {
+		return nil
+	}
+	whole, err := p.inspectUnknown(node, of.proxy)
+	if err == nil {
+		of.all = whole.view
+	}
+	return err
 }
 
 // inspectUnknown compiles what a new proxy would be sent. No other new proxy is compiled at
@@ -79,7 +93,7 @@ func (p *Publisher) inspectUnknown(node Node, proxy mesh.Proxy) (*Inspection, er
 	traits := g.Mesh.TraitsOf(proxy)
 	key := traits.Key()
 	out := &Inspection{Node: node.ID, Namespace: p.opts.Settings.NamespaceOf(proxy), Revision: g.Mesh.Revision, generation: g, proxy: proxy, view: p.fleet.ViewOf(key), Over: feedback.OverREST}
-	if out.view != nil {
+	if out.all = out.view; out.view != nil {
 		return out, nil
 	}
 	err := p.recoverPanic("compile", func() error {
@@ -89,6 +103,7 @@ func (p *Publisher) inspectUnknown(node Node, proxy mesh.Proxy) (*Inspection, er
 			return err
 		}
 		out.view = compiled.NewView(g, key, config)
+		out.all = out.view
 		return nil
 	})
 	if err != nil {
@@ -119,10 +134,11 @@ func (p *Publisher) advancing() (done func()) {
 	}
 }
 
-// Explain returns the configuration for package explain.
+// Explain returns the configuration for package explain. It has all hosts, even if the proxy
+// has only those that its workload has called: the first request to any other fetches it.
 func (i *Inspection) Explain() explain.Proxy {
 	return explain.Proxy{
-		Config: i.view.Config, IP: i.proxy.IP, Members: i.generation.Endpoints.Members,
+		Config: i.all.Config, IP: i.proxy.IP, Members: i.generation.Endpoints.Members,
 		Resolve: func(host string) []string { return i.generation.Mesh.Resolve(i.proxy, host) },
 	}
 }

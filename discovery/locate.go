@@ -17,10 +17,18 @@ type located struct {
 	publisher *Publisher
 }
 
-// locate finds the proxy that a node names, and makes it known if it is not. A bad node is
-// an error even while nothing is published.
+// locate finds the proxy that a node names, and makes it known if it is not. The proxy has
+// all hosts. A bad node is an error even while nothing is published.
 func (p *Publisher) locate(node mesh.Node) (*located, *compiled.Generation, error) {
-	state, err := p.known(node, p.fleet.Admit)
+	if c := p.fleet.Find(node); c != nil && c.CallsSome() {
+		p.keepWhole(c)
+	}
+	return p.locateAs(node, p.fleet.Admit)
+}
+
+// locateAs is locate; add adds a proxy that is not known.
+func (p *Publisher) locateAs(node mesh.Node, add admit) (*located, *compiled.Generation, error) {
+	state, err := p.known(node, add)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,9 +73,10 @@ func (p *Publisher) join(node mesh.Node, add admit) (*fleet.ClientState, error) 
 	p.encoder.Advancing.RLock()
 	defer p.encoder.Advancing.RUnlock()
 	g := p.encoder.Current.Load()
-	traits := g.Mesh.TraitsOf(proxy)
 	for {
+		traits := g.Mesh.TraitsOf(proxy)
 		c := add(node, proxy, traits)
+		traits = c.TraitsIn(g.Mesh)
 		p.letGo()
 		state := c.State()
 		if state.View == nil {

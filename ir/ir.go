@@ -33,6 +33,9 @@ type Config struct {
 	// Origins are the objects that decide what is in the configuration at all, such as the
 	// Sidecar that a proxy follows. No other part need name them.
 	Origins []diag.Ref
+	// OnDemand means that the proxy asks for hosts that its route tables lack. Tables that
+	// it may ask about have the mark too.
+	OnDemand bool `json:",omitempty"`
 	// RouteDelay is how long a proxy waits between polls for route tables, Delay
 	// the same for everything else. Envoy decides how to jitter it.
 	RouteDelay, Delay time.Duration

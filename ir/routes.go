@@ -17,6 +17,9 @@ type RouteTable struct {
 	// IgnorePort ignores the port of a Host header. A back-end that cannot express
 	// this knows the domains only as they stand.
 	IgnorePort bool
+	// OnDemand means that the proxy asks for each host that the table lacks, and that
+	// the table then gets a virtual host for it.
+	OnDemand bool `json:",omitempty"`
 }
 
 // Closed returns a table that replaces one that cannot be built as written. It

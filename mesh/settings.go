@@ -84,6 +84,10 @@ type Settings struct {
 	// the registry. Connections to undeclared ports of the workload itself are
 	// treated in the same way. At the HTTP proxy port such requests get 404.
 	OutboundTrafficPolicy OutboundMode
+	// OnDemand is what a sidecar learns only when its workload calls it: hosts means the
+	// routes and clusters of HTTP hosts, off means nothing. It is for Envoy 1.40 or newer
+	// on the delta stream; docs/on-demand.md says what the first request costs.
+	OnDemand OnDemandMode
 	// DefaultVisibility is the visibility of a ServiceEntry, a VirtualService or a
 	// DestinationRule without exportTo: * is every namespace, . its own.
 	DefaultVisibility Visibility
@@ -143,6 +147,14 @@ const (
 	RegistryOnly OutboundMode = "REGISTRY_ONLY"
 )
 
+// OnDemandMode says what a sidecar learns only when its workload calls it.
+type OnDemandMode string
+
+const (
+	OnDemandOff   OnDemandMode = "off"
+	OnDemandHosts OnDemandMode = "hosts"
+)
+
 // Visibility is the exportTo of objects that have none.
 type Visibility string
 
@@ -200,6 +212,7 @@ func DefaultSettings() *Settings {
 		RootNamespace:         "istio-system",
 		SystemRootsFile:       "/etc/ssl/certs/ca-certificates.crt",
 		OutboundTrafficPolicy: AllowAny,
+		OnDemand:              OnDemandOff,
 		DefaultVisibility:     VisibleToAll,
 		Domain:                "cluster.local",
 	}

@@ -22,6 +22,7 @@ accessLogFile: ""
 rootNamespace: mesh
 trustDomain: mesh.example
 outboundTrafficPolicy: {mode: REGISTRY_ONLY}
+onDemand: off
 defaultVisibility: .
 authPolicy: NONE
 ingressClass: istio
@@ -66,6 +67,7 @@ v1Compatibility:
 		RootNamespace:         "mesh",
 		TrustDomain:           "mesh.example",
 		OutboundTrafficPolicy: mesh.RegistryOnly,
+		OnDemand:              mesh.OnDemandOff,
 		DefaultVisibility:     mesh.VisibleInside,
 		Domain:                "cluster.local",
 	}
@@ -214,4 +216,20 @@ func FuzzParseSettings(f *testing.F) {
 			t.Errorf("settings %v beside %v", settings, problems)
 		}
 	})
+}
+
+func TestHostsOnDemandNeedCapturedTraffic(t *testing.T) {
+	for text, want := range map[string]string{
+		"onDemand: hosts":                                                     "",
+		"onDemand: off\nproxyHttpPort: 15002":                                 "",
+		"onDemand: all":                                                       "must be off or hosts",
+		"onDemand: hosts\nproxyHttpPort: 15002":                               "requires that proxyHttpPort is 0",
+		"onDemand: hosts\nproxyListenPort: 0\nproxyHttpPort: 15002":           "requires captured traffic",
+		"onDemand: hosts\nv1Compatibility: {unknownDestinationsClosed: true}": "excludes hostsAsWritten and unknownDestinationsClosed",
+	} {
+		_, problems := mesh.ParseSettings([]byte(text), "mesh.yaml")
+		if got := problems.Error(); want == "" && len(problems) > 0 || !strings.Contains(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
 }

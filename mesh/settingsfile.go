@@ -53,6 +53,7 @@ func settingsFields(s *Settings) map[string]settingReader {
 		"rootNamespace":         scalar(takeString(&s.RootNamespace)),
 		"defaultVisibility":     scalar(takeOneOf(&s.DefaultVisibility, VisibleToAll, VisibleInside)),
 		"outboundTrafficPolicy": takeOutboundTrafficPolicy(&s.OutboundTrafficPolicy),
+		"onDemand":              scalar(takeOneOf(&s.OnDemand, OnDemandOff, OnDemandHosts)),
 		"managementPorts":       takeManagementPorts(&s.ManagementPorts),
 		"localityLbSetting":     takeLocalities(&s.LocalityLbSetting),
 		"healthCheck":           takeHealthCheck(&s.HealthCheck),
@@ -139,6 +140,24 @@ func (f *settingsFile) checkPorts(root *yaml.Node) {
 	if listen == 0 && proxy == 0 {
 		f.report(root, diag.NotHonoured, "proxyListenPort",
 			"sidecars take no traffic at all: set it, or proxyHttpPort, to a port")
+	}
+	f.checkOnDemand(root)
+}
+
+// checkOnDemand reports settings with which no host can be on demand.
+func (f *settingsFile) checkOnDemand(root *yaml.Node) {
+	s := f.settings
+	if s.OnDemand != OnDemandHosts {
+		return
+	}
+	refuse := func(why string) { f.report(root, diag.FieldInvalid, "onDemand", why) }
+	switch quirks := s.V1Compatibility; {
+	case s.ProxyListenPort == 0:
+		refuse("hosts requires captured traffic: set proxyListenPort")
+	case s.ProxyHTTPPort != 0:
+		refuse("hosts requires that proxyHttpPort is 0: the HTTP proxy port needs the hosts of all ports")
+	case quirks.HostsAsWritten || quirks.UnknownDestinationsClosed:
+		refuse("hosts excludes hostsAsWritten and unknownDestinationsClosed of v1Compatibility")
 	}
 }
 

@@ -95,6 +95,8 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 		return "string", "`" + value + "`"
 	case OutboundMode:
 		return "{`mode`: `ALLOW_ANY` or `REGISTRY_ONLY`}", "`" + string(value) + "`"
+	case OnDemandMode:
+		return "`off` or `hosts`", "`" + string(value) + "`"
 	case Visibility:
 		return "`*` or `.`", "`" + string(value) + "`"
 	case []*Port:

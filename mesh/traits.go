@@ -28,6 +28,9 @@ type Traits struct {
 	// all labels of a set at once: those that its node states and, for a router or
 	// ingress, those of the instances at its address.
 	Labels []Labels
+	// Called are the hosts for which the proxy has routes and clusters. It is nil if the
+	// proxy has those of all hosts and never asks for more.
+	Called *Called
 }
 
 // TraitsOf returns the traits of a proxy in this snapshot.
@@ -128,8 +131,8 @@ func (s *Settings) NamespaceOf(p Proxy) string {
 
 // Key returns a key that is equal for traits that give the same configuration within
 // one snapshot. It contains role, domain, network, locality, the service, port,
-// endpoint port and labels of every own instance, and the labels that objects
-// select.
+// endpoint port and labels of every own instance, the labels that objects select, and
+// the called hosts.
 func (t Traits) Key() string {
 	key := appendText(nil, string(t.Role))
 	key = appendText(key, t.Domain)
@@ -144,6 +147,9 @@ func (t Traits) Key() string {
 	}
 	for _, set := range t.Labels {
 		key = append(appendLabels(key, set), '+')
+	}
+	if t.Called != nil {
+		key = append(append(key, '!'), t.Called.key...)
 	}
 	return string(key)
 }

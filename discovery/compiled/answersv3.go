@@ -97,8 +97,12 @@ func (a *V3Answers) encodeListeners(ip string) *xds.Set {
 	}
 	listeners := a.View.Config.ListenersAt(ip)
 	all := make([]*xds.Resource, len(listeners))
+	source := a.source(a.View.Config.RouteDelay)
+	if a.streamed && a.View.Config.OnDemand {
+		source = v3.OnDemand
+	}
 	for i, l := range listeners {
-		all[i] = a.parts().Listener(l, a.source(a.View.Config.RouteDelay))
+		all[i] = a.parts().Listener(l, source)
 	}
 	return xds.NewSet(xds.ListenerType, all)
 }

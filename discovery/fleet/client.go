@@ -19,7 +19,9 @@ type Client struct {
 	seen       atomic.Int64 // when it last sent a request, as Publisher.age gives it
 	left       atomic.Int64 // when its last stream ended, before all time if it never had one
 	assignment atomic.Pointer[assignment]
-	gone       atomic.Bool // the proxy is no longer known
+	gone       atomic.Bool                 // the proxy is no longer known
+	called     atomic.Pointer[mesh.Called] // hosts that its view is for; nil for all
+	whole      atomic.Bool                 // the proxy never has a view for called hosts
 
 	Transition poll.Transition
 	streams    []*stream.Stream // guarded by the fleet's lock
@@ -94,9 +96,10 @@ func (c *Client) assignmentNow() (*assignment, *compiled.View) {
 	}
 }
 
-// ViewIn returns the view of the proxy in a snapshot.
+// TraitsIn returns the traits of the proxy in a snapshot.
 func (c *Client) TraitsIn(s *mesh.Snapshot) mesh.Traits {
 	traits := s.TraitsOf(c.Proxy)
+	traits.Called = c.called.Load()
 	if c.Node.ID == "" {
 		traits.Instances, traits.Locality = nil, ""
 	}

@@ -163,6 +163,7 @@ func (f *Fleet) admitLocked(node mesh.Node, proxy mesh.Proxy, traits mesh.Traits
 		f.evictClientLocked()
 	}
 	c := &Client{Node: node, Proxy: proxy, namespace: cmp.Or(proxy.Namespace, mesh.NamespaceOf(proxy.Domain, f.opts.Domain))}
+	c.called.Store(traits.Called)
 	c.Transition.Refusing = func(does bool) { c.polls.Store(does); f.NoteRefusing(c) }
 	c.seen.Store(int64(f.age()))
 	c.Awaited.Silent = func() bool { return c.gone.Load() || len(f.streamsOf(c)) > 0 || !f.polledLately(c) }
@@ -344,9 +345,13 @@ func (f *Fleet) askedLocked(before, next *mesh.Snapshot, found clientSet) {
 // move moves a proxy to the entry of another view. The proxy keeps its last view until
 // Settle.
 func (f *Fleet) move(c *Client, traits mesh.Traits, next *compiled.Generation) {
-	key := traits.Key()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.moveLocked(c, traits, next)
+}
+
+func (f *Fleet) moveLocked(c *Client, traits mesh.Traits, next *compiled.Generation) {
+	key := traits.Key()
 	at := c.assignment.Load()
 	if at.entry.Key == key || c != f.DefaultClient && f.clients[c.Node] != c {
 		return

@@ -19,7 +19,7 @@ func (st *Stream) Held() int64 {
 	for _, t := range st.subscriptions() {
 		held += t.held()
 	}
-	return int64(held + len(st.gone.closed)*madeCost)
+	return int64(held + len(st.gone.closed)*madeCost + st.hosts.held())
 }
 
 func (t *subscription) held() int {

@@ -23,6 +23,9 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	if st.onlySecrets {
 		return st.nextSecrets(target)
 	}
+	if st.awaitsHosts() {
+		return nil
+	}
 	st.closeTables(target)
 	listeners, routes := st.meet(target)
 	leaving := st.leaving(target, listeners, routes)
@@ -47,11 +50,16 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	if st.waits(&st.routes, routes, lacking) {
 		return nil
 	}
-	if r := st.dueOf(&st.routes, routes, st.tableNamed(target)); r != nil || !st.closeTables(target) {
+	if r := st.dueOf(&st.routes, routes, st.tableNamed(target)); r != nil {
 		return r
 	}
-	routes.Set = st.routesOf(target)
-	return st.dueOf(&st.routes, routes, st.tableNamed(target))
+	if st.closeTables(target) {
+		routes.Set = st.routesOf(target)
+		if r := st.dueOf(&st.routes, routes, st.tableNamed(target)); r != nil {
+			return r
+		}
+	}
+	return st.dueHosts()
 }
 
 // meet records what the proxy already has. It returns the listeners and routes that the

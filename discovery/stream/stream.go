@@ -13,6 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/pastviews"
 	"github.com/pilot-api/pilot-api/discovery/xds"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // Stream sends one proxy its configuration, and each change at once. Receive accepts a
@@ -39,6 +40,7 @@ type Stream struct {
 	secrets   subscription
 	gone      goneTables
 	own       ownSecrets
+	hosts     *hosts             // that the proxy asks for; nil if it has all
 	acked     *compiled.Streamed // the last Streamed that the proxy acked completely
 	settled   atomic.Bool        // at least once
 	routed    time.Time          // when a client of gRPC was last sent routes
@@ -127,6 +129,9 @@ type Proxy interface {
 	// RevisionBefore returns the revision that a proxy runs if it is at an older view and
 	// should be at next. The older view was replaced at until; 0 means not yet.
 	RevisionBefore(at *compiled.View, until, next int64) int64
+	// Call gives the proxy the view for other called hosts. Afterwards View returns it,
+	// unless it cannot be compiled.
+	Call(*mesh.Called)
 	// Closed is called after a stream has ended.
 	Closed(*Stream)
 	// NacksChanged is called when a stream begins or ceases to nack something.
@@ -266,6 +271,10 @@ func (st *Stream) Awake() {
 func (st *Stream) Receive(r Request) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if st.hosts != nil && r.TypeURL == xds.VirtualHostType && !st.closed {
+		defer st.Awake()
+		return st.shared.Encoder.Contain("request", func() error { st.receiveHosts(r); return nil })
+	}
 	t := st.subscriptionTo(r.TypeURL)
 	if t == nil || st.closed {
 		// A client may ask for types that are not served here. It gets none.
@@ -315,7 +324,10 @@ func (st *Stream) receive(t *subscription, r Request) error {
 	if t == &st.endpoints {
 		t.named.share(target.Endpoints)
 	}
-	if len(r.Initial) > 0 {
+	if t == &st.routes && st.hosts != nil {
+		st.hosts.open(r.Subscribe)
+	}
+	if len(r.Initial) > 0 && !st.awaitsHosts() {
 		st.meet(target) // Not only when a response is due: until then the versions take memory.
 	}
 	return nil

@@ -17,6 +17,9 @@ type Content struct {
 	Delta     bool
 	Resources []*Resource
 	Removed   []string
+	// Complete are the names that an Envoy asked for, of virtual hosts that its route tables
+	// have by now if they exist.
+	Complete []string
 
 	bytes cached.Brief[[]byte]
 }
@@ -24,7 +27,7 @@ type Content struct {
 // same reports whether two contents are equal, in the same order.
 func (c *Content) same(other *Content) bool {
 	return c.TypeURL == other.TypeURL && c.Delta == other.Delta &&
-		slices.Equal(c.Resources, other.Resources) && slices.Equal(c.Removed, other.Removed)
+		slices.Equal(c.Resources, other.Resources) && slices.Equal(c.Removed, other.Removed) && slices.Equal(c.Complete, other.Complete)
 }
 
 // Contents finds equal contents, so that streams share one. It holds only weak references:
@@ -65,6 +68,9 @@ func (s *Contents) hash(c *Content) uint64 {
 		maphash.WriteComparable(&h, r)
 	}
 	for _, name := range c.Removed {
+		maphash.WriteComparable(&h, name)
+	}
+	for _, name := range c.Complete {
 		maphash.WriteComparable(&h, name)
 	}
 	return h.Sum64()

@@ -14,6 +14,7 @@ const (
 	fieldResourceVersion = 1
 	fieldResourceAny     = 2
 	fieldResourceName    = 3
+	fieldResourceAlias   = 4
 
 	fieldAnyType  = 1
 	fieldAnyValue = 2
@@ -43,6 +44,10 @@ func (c *Content) encode() *[]byte {
 	for _, name := range c.Removed {
 		out = appendText(out, fieldRemoved, name)
 	}
+	for _, name := range c.Complete {
+		out = appendHead(out, fieldResources, sizeComplete(name))
+		out = appendText(appendText(out, fieldResourceName, name), fieldResourceAlias, name)
+	}
 	return &out
 }
 
@@ -57,7 +62,16 @@ func (c *Content) size() int {
 	for _, name := range c.Removed {
 		size += sizeText(fieldRemoved, name)
 	}
+	for _, name := range c.Complete {
+		size += sizeField(fieldResources, sizeComplete(name))
+	}
 	return size
+}
+
+// sizeComplete returns the length of a Resource that has only a name, which is its alias
+// too. An Envoy refuses one without a message and without an alias.
+func sizeComplete(name string) int {
+	return sizeText(fieldResourceName, name) + sizeText(fieldResourceAlias, name)
 }
 
 func (c *Content) sizeOf(r *Resource) int {

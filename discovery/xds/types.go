@@ -20,14 +20,21 @@ func NameOf(typeURL string) string { return resourceTypes[typeURL].name }
 
 // ServiceOf returns the short name, such as cds, of the protocol's service for the type of
 // a URL, or "" for a type that is not served.
-func ServiceOf(typeURL string) string { return resourceTypes[typeURL].service }
+func ServiceOf(typeURL string) string {
+	if typeURL == VirtualHostType {
+		return virtualHostService
+	}
+	return resourceTypes[typeURL].service
+}
+
+const virtualHostService = "vhds"
 
 // Services returns the short names of the services of all types.
 func Services() (all []string) {
 	for _, t := range resourceTypes {
 		all = append(all, t.service)
 	}
-	return all
+	return append(all, virtualHostService)
 }
 
 // Type URLs of the v3 resources served.
@@ -37,4 +44,7 @@ const (
 	SecretType   = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"
 	ListenerType = "type.googleapis.com/envoy.config.listener.v3.Listener"
 	RouteType    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
+	// VirtualHostType is the type by which an Envoy asks for hosts that its route tables
+	// lack. The tables have the virtual hosts; a response only says that they are complete.
+	VirtualHostType = "type.googleapis.com/envoy.config.route.v3.VirtualHost"
 )

@@ -31,7 +31,8 @@ type V3Parts struct {
 	// with their last view.
 	lists  cached.Attached[*ir.Cluster, clusterList, *Set]
 	tables cached.Attached[ir.RouteTable, struct{}, *Resource]
-	hosts  cached.Attached[ir.VirtualHost, struct{}, *host]
+	// hosts are found by whether their table is on demand too.
+	hosts cached.Attached[ir.VirtualHost, bool, *host]
 	// listeners have their address filled in.
 	listeners cached.Attached[ir.Listener, v3.Source, *Resource]
 	// proxylessHosts are virtual hosts, found by the name of their table too, and
@@ -181,7 +182,7 @@ func (p *V3Parts) splice(t *ir.RouteTable) (*Resource, error) {
 	all := make([]*host, len(t.VirtualHosts))
 	fragments := make([]*Fragment, 0, len(all))
 	var problems diag.Interned
-	spread(len(all), func(i int) { all[i] = p.host(t.VirtualHosts[i]) })
+	spread(len(all), func(i int) { all[i] = p.host(t.VirtualHosts[i], t.OnDemand) })
 	for _, h := range all {
 		problems = append(problems, h.problems...)
 		if h.Fragment != nil {
@@ -232,12 +233,15 @@ func (p *V3Parts) MisdirectingTable(name string) *Resource {
 }
 
 // host encodes a virtual host that v3.VirtualHost has checked.
-func (p *V3Parts) host(h *ir.VirtualHost) *host {
-	return p.hosts.Of(h, struct{}{}, func() *host {
-		out := &host{}
+func (p *V3Parts) host(h *ir.VirtualHost, onDemand bool) *host {
+	return p.hosts.Of(h, onDemand, func() *host {
+		out, encode := &host{}, v3.VirtualHost
+		if onDemand {
+			encode = v3.OnDemandHost
+		}
 		message := func(h *ir.VirtualHost) encoder {
 			return func() (v3.Message, diag.List) {
-				m, problems := v3.VirtualHost(h)
+				m, problems := encode(h)
 				out.problems = intern(problems...)
 				if m == nil {
 					return nil, nil

@@ -34,7 +34,7 @@ const (
 func connectionManager(h *ir.HTTPListener, tls bool, from Source) (*hcmv3.HttpConnectionManager, diag.List) {
 	out := &hcmv3.HttpConnectionManager{
 		StatPrefix:       envoy.StatPrefixHTTP,
-		HttpFilters:      httpFilters(h),
+		HttpFilters:      httpFilters(h, from.asksFor(h)),
 		UseRemoteAddress: wrapperspb.Bool(h.UseRemoteAddress),
 		// Routes and services see the same path: /x/../admin and /%61dmin are
 		// /admin to both. Slashes are not merged.
@@ -53,6 +53,9 @@ func connectionManager(h *ir.HTTPListener, tls bool, from Source) (*hcmv3.HttpCo
 		// A path that is compared has one spelling.
 		out.MergeSlashes = true
 		out.PathWithEscapedSlashesAction = hcmv3.HttpConnectionManager_REJECT_REQUEST
+	}
+	if from.asksFor(h) {
+		out.StreamIdleTimeout = durationpb.New(maxAsking)
 	}
 	if h.UseRemoteAddress {
 		out.SchemeHeaderTransformation = schemeOf(tls)
@@ -108,12 +111,15 @@ func onlyHosts() *rbacv3.RBAC {
 // httpFilters returns the filters, which are the same for every listener of a direction;
 // routes have the details. Otherwise the first rule with a fault would make Envoy drain a
 // listener.
-func httpFilters(h *ir.HTTPListener) []*hcmv3.HttpFilter {
+func httpFilters(h *ir.HTTPListener, asks bool) []*hcmv3.HttpFilter {
 	var out []*hcmv3.HttpFilter
 	if h.StrictHosts {
 		out = append(out, httpFilter(accessFilter, hostsAlone))
 	}
 	out = append(out, accessFilters(h.Access)...)
+	if asks {
+		out = append(out, httpFilter(onDemandFilter, asking))
+	}
 	return append(out,
 		httpFilter(corsFilter, noCORS),
 		httpFilter(faultFilter, noFault),

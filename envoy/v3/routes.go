@@ -37,6 +37,9 @@ func RouteTable(t *ir.RouteTable) *routev3.RouteConfiguration {
 		ValidateClusters:         wrapperspb.Bool(false),
 		IgnorePortInHostMatching: t.IgnorePort,
 	}
+	if t.OnDemand {
+		out.Vhds = &routev3.Vhds{ConfigSource: Streamed.config()}
+	}
 	if longest := longestBody(t); longest > maxInlineBody {
 		out.MaxDirectResponseBodySizeBytes = wrapperspb.UInt32(uint32(longest))
 	}

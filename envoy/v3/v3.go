@@ -7,6 +7,7 @@
 //	httplisteners.go  the HTTP connection manager and its filters
 //	tcplisteners.go   the TCP proxy and its filters
 //	access.go         the RBAC filters of policies about callers
+//	ondemand.go       the filter that asks for hosts, and tables that may lack some
 //	routes.go         route configurations, virtual hosts and routes
 //	match.go          conditions of routes
 //	cors.go, faults.go, retries.go
@@ -75,10 +76,14 @@ func fix(m Message) *anypb.Any {
 type Source struct {
 	delay    time.Duration
 	streamed bool
+	onDemand bool
 }
 
 // Streamed is the stream that brought the resource itself.
 var Streamed = Source{streamed: true}
+
+// OnDemand is Streamed for listeners whose proxy asks for hosts that its route tables lack.
+var OnDemand = Source{streamed: true, onDemand: true}
 
 // Polled is this server by polls, with a delay between them.
 func Polled(delay time.Duration) Source { return Source{delay: delay} }

@@ -94,3 +94,12 @@ func (m Mesh) Node(n int) string {
 	namespace := m.Namespace(n)
 	return fmt.Sprintf("sidecar~10.201.%d.%d~proxy-%04d.%s~%s.svc.cluster.local", n/250, 1+n%250, n, namespace, namespace)
 }
+
+// Calls returns the hosts of some services that the workload of a proxy calls, none for 0.
+func (m Mesh) Calls(n, services int) (hosts []string) {
+	const apart = 97 // so that proxies call different services
+	for i := range services {
+		hosts = append(hosts, m.host((n*31+i*apart)%m.Services))
+	}
+	return hosts
+}

@@ -12,6 +12,7 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -22,10 +23,16 @@ import (
 // resources refer to, as Envoy does. Between connections it remembers the versions of its
 // resources and states them when it returns.
 type Proxy struct {
-	Node     string                       // its id
+	Node string // its id
+	// Calls are the hosts that its workload calls at port 80. If there are any, the proxy is an
+	// Envoy that asks for hosts which its route tables lack, and has hosts on demand.
+	Calls    []string
+	called   bool
 	versions map[string]map[string]string // by type and name
 	// Received counts the resources that the proxy was sent.
 	Received atomic.Int64
+	// Answered counts the hosts for which the proxy has asked and been answered.
+	Answered atomic.Int64
 }
 
 // NewProxy returns a proxy with a node id that has no resources yet.
@@ -48,10 +55,23 @@ func (p *Proxy) Run(ctx context.Context, conn *grpc.ClientConn) error {
 			return err
 		}
 	}
+	asks := len(p.Calls) > 0
+	if asks && p.called {
+		asks = false
+		if err := p.call(stream); err != nil {
+			return err
+		}
+	}
 	for {
 		response, err := stream.Recv()
 		if err != nil {
 			return err
+		}
+		if asks && response.GetTypeUrl() == discovery.RouteType {
+			asks = false
+			if err := p.call(stream); err != nil {
+				return err
+			}
 		}
 		if err := p.take(stream, response); err != nil {
 			return err
@@ -62,7 +82,7 @@ func (p *Proxy) Run(ctx context.Context, conn *grpc.ClientConn) error {
 // first returns the first request of a type on a new stream.
 func (p *Proxy) first(typeURL string) *discoveryv3.DeltaDiscoveryRequest {
 	request := &discoveryv3.DeltaDiscoveryRequest{
-		Node: &corev3.Node{Id: p.Node}, TypeUrl: typeURL,
+		Node: p.node(), TypeUrl: typeURL,
 		InitialResourceVersions: maps.Clone(p.versions[typeURL]),
 	}
 	switch typeURL {
@@ -74,10 +94,42 @@ func (p *Proxy) first(typeURL string) *discoveryv3.DeltaDiscoveryRequest {
 	return request
 }
 
+// node returns the node of the proxy. An Envoy that asks for hosts says that it can.
+func (p *Proxy) node() *corev3.Node {
+	if len(p.Calls) == 0 {
+		return &corev3.Node{Id: p.Node}
+	}
+	return &corev3.Node{
+		Id: p.Node,
+		UserAgentVersionType: &corev3.Node_UserAgentBuildVersion{
+			UserAgentBuildVersion: &corev3.BuildVersion{Version: &typev3.SemanticVersion{MajorNumber: 1, MinorNumber: 40}},
+		},
+		Extensions: []*corev3.Extension{{Name: "envoy.filters.http.on_demand", Category: "envoy.filters.http"}},
+	}
+}
+
+// call asks for the hosts that the workload calls, one by one, as their first requests do.
+func (p *Proxy) call(stream grpc.BidiStreamingClient[discoveryv3.DeltaDiscoveryRequest, discoveryv3.DeltaDiscoveryResponse]) error {
+	p.called = true
+	for _, host := range p.Calls {
+		err := stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: virtualHostType, ResourceNamesSubscribe: []string{"80/" + host}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const virtualHostType = "type.googleapis.com/envoy.config.route.v3.VirtualHost"
+
 // take accepts a response, after it has subscribed to what its resources refer to.
 func (p *Proxy) take(stream grpc.BidiStreamingClient[discoveryv3.DeltaDiscoveryRequest, discoveryv3.DeltaDiscoveryResponse], response *discoveryv3.DeltaDiscoveryResponse) error {
 	known := p.versions[response.GetTypeUrl()]
 	next := &discoveryv3.DeltaDiscoveryRequest{}
+	if response.GetTypeUrl() == virtualHostType {
+		p.Answered.Add(int64(len(response.GetResources())))
+		return stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: virtualHostType, ResponseNonce: response.GetNonce()})
+	}
 	p.Received.Add(int64(len(response.GetResources())))
 	for _, r := range response.GetResources() {
 		known[r.GetName()] = r.GetVersion()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -24,11 +25,23 @@ import (
 type row struct {
 	services, namespaces, proxies int
 	exportTo                      string
+	calls                         int // hosts on demand that each workload calls; 0 for all hosts
 }
 
 func (r row) String() string {
 	to := map[string]string{".": "private", "*": "for-all"}[r.exportTo]
-	return fmt.Sprintf("services=%d/namespaces=%d/proxies=%d/rules=%s", r.services, r.namespaces, r.proxies, to)
+	name := fmt.Sprintf("services=%d/namespaces=%d/proxies=%d/rules=%s", r.services, r.namespaces, r.proxies, to)
+	if r.calls > 0 {
+		name += fmt.Sprintf("/calls=%d", r.calls)
+	}
+	return name
+}
+
+func (r row) settings() string {
+	if r.calls > 0 {
+		return "onDemand: hosts\n"
+	}
+	return "onDemand: off\n"
 }
 
 // BenchmarkScale measures a server and its proxies from the first connection on:
@@ -42,9 +55,9 @@ func (r row) String() string {
 //   - resent: resources that were sent to the proxies that returned
 func BenchmarkScale(b *testing.B) {
 	rows := []row{
-		{1000, 50, 1000, "."}, {1000, 50, 50, "*"},
-		{5000, 100, 200, "."}, {5000, 100, 200, "*"},
-		{20000, 100, 50, "."}, {20000, 100, 50, "*"},
+		{1000, 50, 1000, ".", 0}, {1000, 50, 50, "*", 0},
+		{5000, 100, 200, ".", 0}, {5000, 100, 200, "*", 0}, {5000, 100, 200, ".", 20}, {5000, 100, 200, "*", 20},
+		{20000, 100, 50, ".", 0}, {20000, 100, 50, "*", 0}, {20000, 100, 50, ".", 20}, {20000, 100, 50, "*", 20},
 	}
 	for _, r := range rows {
 		b.Run(r.String(), func(b *testing.B) {
@@ -61,7 +74,8 @@ func TestScale(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs a server")
 	}
-	measure(t, row{20, 4, 8, "."})
+	measure(t, row{20, 4, 8, ".", 0})
+	measure(t, row{20, 4, 8, ".", 5})
 }
 
 // world is a server with its proxies.
@@ -97,7 +111,9 @@ func newWorld(tb testing.TB, r row) *world {
 	tb.Cleanup(cancel)
 	dir := tb.TempDir()
 	must(tb, testbed.Build(dir, "pilot-api"))
-	server, err := testbed.NewServer(dir, "server", dir+"/pilot-api", "--data-dir", dir+"/data")
+	settings := dir + "/mesh.yaml"
+	must(tb, os.WriteFile(settings, []byte(r.settings()), 0o600))
+	server, err := testbed.NewServer(dir, "server", dir+"/pilot-api", "--data-dir", dir+"/data", "--mesh-config", settings)
 	must(tb, err)
 	must(tb, server.Start())
 	tb.Cleanup(server.Kill)
@@ -107,7 +123,9 @@ func newWorld(tb testing.TB, r row) *world {
 	w := &world{TB: tb, ctx: ctx, server: server, client: c, mesh: scale.Mesh{Services: r.services, Namespaces: r.namespaces, ExportTo: r.exportTo}}
 	must(tb, w.mesh.Create(ctx, c))
 	for n := range r.proxies {
-		w.proxies = append(w.proxies, scale.NewProxy(w.mesh.Node(n)))
+		p := scale.NewProxy(w.mesh.Node(n))
+		p.Calls = w.mesh.Calls(n, r.calls)
+		w.proxies = append(w.proxies, p)
 	}
 	return w
 }
@@ -150,11 +168,16 @@ func (w *world) allRun(revision int64) {
 		if err != nil {
 			return err
 		}
+		waiting := slices.IndexFunc(w.proxies, func(p *scale.Proxy) bool { return p.Answered.Load() < int64(len(p.Calls)) })
 		behind := slices.IndexFunc(found, func(p client.Proxy) bool { return p.Revision < max(1, revision) || !synced(p) })
 		switch {
 		case len(found) < len(w.proxies):
 			pause(ctx)
 			return fmt.Errorf("%d of %d proxies are connected", len(found), len(w.proxies))
+		case waiting >= 0:
+			pause(ctx)
+			p := w.proxies[waiting]
+			return fmt.Errorf("%s was answered %d of %d hosts", p.Node, p.Answered.Load(), len(p.Calls))
 		case behind >= 0:
 			pause(ctx)
 			return fmt.Errorf("%s is at %d, %v", found[behind].Node, found[behind].Revision, found[behind].Types)
@@ -216,6 +239,7 @@ func (w *world) restart() {
 	w.report(time.Since(start), time.Second, "ready-s")
 	for _, p := range w.proxies {
 		p.Received.Store(0)
+		p.Answered.Store(0)
 	}
 	leave := w.connect()
 	defer leave()

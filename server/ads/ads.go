@@ -268,6 +268,8 @@ func (c *conversation) connect(who *who, variant discovery.Variant) (*discovery.
 	switch {
 	case c.onlySecrets:
 		return s.connectSecrets(who, variant)
+	case who.asksForHosts && variant == discovery.Delta:
+		return s.opts.Discovery.ConnectOnDemand(who.node)
 	case !who.proxyless:
 		return s.opts.Discovery.Connect(who.node, variant)
 	case variant == discovery.Delta:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -30,6 +31,8 @@ type who struct {
 	bad       error // why the node is invalid
 	agent     discovery.Agent
 	proxyless bool
+	// asksForHosts means that it is an Envoy which can ask for hosts on a delta stream.
+	asksForHosts bool
 }
 
 // decoded decodes a message of one variant.
@@ -100,7 +103,7 @@ type node struct{ *corev3.Node }
 
 // read returns the relevant parts of a node.
 func (n node) read(ctx context.Context) *who {
-	w := &who{agent: n.agent(ctx), proxyless: n.proxyless()}
+	w := &who{agent: n.agent(ctx), proxyless: n.proxyless(), asksForHosts: n.asksForHosts()}
 	w.node, w.bad = n.identity()
 	return w
 }
@@ -108,6 +111,19 @@ func (n node) read(ctx context.Context) *who {
 // proxyless reports whether the client is gRPC and not an Envoy.
 func (n node) proxyless() bool {
 	return n.metadata(generator) == "grpc" || strings.HasPrefix(n.GetUserAgentName(), "gRPC")
+}
+
+// onDemandFilter is the extension of an Envoy that asks for hosts.
+const onDemandFilter = "envoy.filters.http.on_demand"
+
+// asksForHosts reports whether the client is an Envoy which can ask for hosts on its stream:
+// a version that was tested, with the filter.
+func (n node) asksForHosts() bool {
+	v := n.GetUserAgentBuildVersion().GetVersion()
+	if v.GetMajorNumber() < 1 || v.GetMajorNumber() == 1 && v.GetMinorNumber() < 40 {
+		return false
+	}
+	return slices.ContainsFunc(n.GetExtensions(), func(e *corev3.Extension) bool { return e.GetName() == onDemandFilter && !e.GetDisabled() })
 }
 
 // agent describes the Envoy, or gRPC, for people.

@@ -1,0 +1,146 @@
+package compile_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// TestCalledHostsAnswerAsInTheWholeTable compares the tables of a proxy that has only the
+// hosts that it calls with those of one that has all, in any mesh and after any change.
+func TestCalledHostsAnswerAsInTheWholeTable(t *testing.T) {
+	callable := []string{
+		"a.default.svc.cluster.local", "a.default", "a", "b", "b.default", "c.example.com", "d.example.com", "x.d.example.com",
+		"example.com", "nobody.test", "10.1.0.1", "[::1]", "a.other",
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		settings := mesh.DefaultSettings()
+		settings.OnDemand = mesh.OnDemandHosts
+		settings.OutboundTrafficPolicy = rapid.SampledFrom([]mesh.OutboundMode{mesh.AllowAny, mesh.RegistryOnly}).Draw(rt, "unknown hosts")
+		c := &changing{settings: settings, objects: map[schema.Key]*schema.Object{}}
+		compiler := compile.NewCompiler()
+		hosts := rapid.SliceOfDistinct(rapid.SampledFrom(callable), func(h string) string { return h }).Draw(rt, "called")
+		proxy := meshgen.Proxy(rt, rapid.SampledFrom(meshgen.Proxies[:3]).Draw(rt, "proxy"))
+		for range 3 {
+			c.change(rt)
+			snapshot := c.next(rt)
+			compiler.Advance(snapshot)
+			traits := snapshot.TraitsOf(proxy)
+			whole, _ := compiler.Proxy(traits)
+			var names []string
+			for _, table := range whole.RouteTables {
+				for _, host := range hosts {
+					names = append(names, table.Name+"/"+host)
+				}
+			}
+			traits.Called = mesh.NewCalled(names)
+			some, _ := compiler.Proxy(traits)
+			if err := ir.Validate(some); err != nil {
+				rt.Fatalf("the configuration for called hosts is not valid: %v", err)
+			}
+			compareCalled(rt, whole, some, hosts)
+		}
+	})
+}
+
+func compareCalled(rt *rapid.T, whole, some *ir.Config, hosts []string) {
+	if len(whole.RouteTables) != len(some.RouteTables) || len(whole.Listeners) != len(some.Listeners) {
+		rt.Fatalf("%d tables and %d listeners, want %d and %d", len(some.RouteTables), len(some.Listeners), len(whole.RouteTables), len(whole.Listeners))
+	}
+	for i, table := range some.RouteTables {
+		if !table.OnDemand {
+			rt.Errorf("table %s asks for nothing", table.Name)
+		}
+		for _, h := range table.VirtualHosts {
+			if strings.Contains(strings.Join(h.Domains, " "), "*") {
+				rt.Errorf("table %s has domains %v, which hide hosts that it lacks", table.Name, h.Domains)
+			}
+		}
+		for _, host := range hosts {
+			want, got := takes(whole.RouteTables[i], host), takes(table, host)
+			if (want == nil) != (got == nil) {
+				rt.Errorf("table %s has %v for %s, want %v", table.Name, got, host, want)
+			} else if want != nil && (want.Name != got.Name || !reflect.DeepEqual(want.Routes, got.Routes)) {
+				rt.Errorf("table %s has %v for %s, want %v", table.Name, *got, host, *want)
+			}
+		}
+	}
+}
+
+// takes returns the virtual host that an Envoy chooses for a host, or nil.
+func takes(t *ir.RouteTable, host string) (best *ir.VirtualHost) {
+	rank := 0
+	for _, h := range t.VirtualHosts {
+		for _, domain := range h.Domains {
+			head, tail, wild := strings.Cut(domain, "*")
+			r := 0
+			switch {
+			case domain == host:
+				r = 3000
+			case domain == "*":
+				r = 1
+			case wild && len(host) >= len(domain) && head == "" && strings.HasSuffix(host, tail):
+				r = 2000 + len(domain)
+			case wild && len(host) >= len(domain) && tail == "" && strings.HasPrefix(host, head):
+				r = 1000 + len(domain)
+			}
+			if r > rank {
+				rank, best = r, h
+			}
+		}
+	}
+	return best
+}
+
+// TestProxiesHaveTheClustersOfWhatTheyCall compares the clusters too: those of hosts that a
+// proxy does not call are not in its configuration.
+func TestProxiesHaveTheClustersOfWhatTheyCall(t *testing.T) {
+	kind, _ := schema.KindByName("ServiceEntry")
+	var objects []*schema.Object
+	for _, host := range []string{"one", "two"} {
+		o, err := schema.New(kind, metav1.ObjectMeta{Name: host, Namespace: "default"}, fmt.Appendf(nil,
+			`{"hosts":["%s.example.com"],"ports":[{"number":80,"name":"http","protocol":"HTTP"}],"resolution":"STATIC","endpoints":[{"address":"10.0.0.1"}]}`, host))
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, o)
+	}
+	snapshot := mesh.NewSnapshot(1, mesh.DefaultSettings(), objects)
+	compiler := compile.NewCompiler()
+	compiler.Advance(snapshot)
+	for _, of := range []struct {
+		called   *mesh.Called
+		one, two bool
+	}{
+		{nil, true, true},
+		{mesh.NewCalled(nil), false, false},
+		{mesh.NewCalled([]string{"80/one.example.com"}), true, false},
+		{mesh.NewCalled([]string{"80/TWO.example.com:8080", "90/one.example.com"}), false, true},
+		{mesh.CallsEverything(), true, true},
+	} {
+		traits := snapshot.TraitsOf(meshgen.Proxy(t, meshgen.Proxies[0]))
+		traits.Called = of.called
+		config, _ := compiler.Proxy(traits)
+		has := map[string]bool{}
+		for _, cluster := range config.Clusters {
+			for _, host := range []string{"one", "two"} {
+				if strings.Contains(cluster.Name, host+".example.com") {
+					has[host] = true
+				}
+			}
+		}
+		if has["one"] != of.one || has["two"] != of.two {
+			t.Errorf("who calls %v has clusters of %v", of.called, has)
+		}
+	}
+}
