@@ -66,3 +66,6 @@ func (p *Publisher) CheckNow(w Written) diag.List {
 
 // Messages is how many messages were encoded for answers so far.
 func (p *Publisher) Messages() int64 { return p.encoder.V3.Encoded.Load() }
+
+// Occupy keeps publications waiting until the returned function is called.
+func (p *Publisher) Occupy() (done func()) { return p.advancing() }

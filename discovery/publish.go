@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -35,6 +36,7 @@ type publication struct {
 	next    *compiled.Generation
 	rollout *feedback.Rollout // nil for the first
 	large   bool              // whether it has a large object
+	waited  time.Duration     // for other work to end, before it began
 
 	mu      sync.Mutex
 	changed []*fleet.ViewEntry
@@ -44,12 +46,12 @@ type publication struct {
 // publish brings all proxies that asked recently to the next generation. On an error
 // nothing has changed.
 func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *feedback.Rollout, large bool) (*publication, error) {
-	moved, err := p.advance(next)
+	done := &publication{Publisher: p, ctx: ctx, next: next, rollout: ro, large: large, kept: map[string]bool{}}
+	moved, err := done.advance()
 	if err != nil {
 		return nil, err
 	}
 	p.makeRoomForPresent()
-	done := &publication{Publisher: p, ctx: ctx, next: next, rollout: ro, large: large, kept: map[string]bool{}}
 	done.renewAll()
 	for _, entry := range p.fleet.StreamedFrom(moved) {
 		p.concerns(ro, entry, false)
@@ -68,8 +70,10 @@ func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *
 // endpoints are those of its clusters. No proxy gets another view by that. It returns the
 // views whose streams have other endpoints. These streams are woken when the views are new
 // too, so that clusters come first.
-func (p *Publisher) advance(next *compiled.Generation) (moved map[*compiled.View]bool, err error) {
+func (p *publication) advance() (moved map[*compiled.View]bool, err error) {
+	start, next := time.Now(), p.next
 	defer p.advancing()()
+	p.waited = time.Since(start)
 	before := p.encoder.Current.Load()
 	err = p.recoverPanic("compile", func() error { p.compiler.Advance(next.Mesh); return nil })
 	if err != nil {

@@ -97,11 +97,13 @@ func (p *Publisher) holdOff(ctx context.Context, last time.Time, rest time.Durat
 }
 
 // follow publishes the present content of the source. Its first change came at since.
-// follow reports whether there was anything new, and how long publishing took: the next
-// publication waits as long, so that writes have half of the time while they go on. For a
-// large object that is 0, because it leaves a processor to others (enterLarge). The JSON of a large object is made beside
-// later publications, so that small ones do not wait for it; a large one does.
-func (p *Publisher) follow(ctx context.Context, since time.Time, beside *sync.WaitGroup) (took time.Duration, ok bool) {
+// follow reports whether there was anything new, and how long publishing worked: the next
+// publication waits as long, so that writes have half of the time while they go on. The time
+// for which it waited for other work, such as the views of proxies that connect, does not
+// count. For a large object the result is 0, because it leaves a processor to others
+// (enterLarge). The JSON of a large object is made beside later publications, so that small
+// ones do not wait for it; a large one does.
+func (p *Publisher) follow(ctx context.Context, since time.Time, beside *sync.WaitGroup) (worked time.Duration, ok bool) {
 	start := time.Now()
 	before := p.encoder.Current.Load()
 	var n news
@@ -133,14 +135,14 @@ func (p *Publisher) follow(ctx context.Context, since time.Time, beside *sync.Wa
 		leave()
 	}
 	slots, clients := p.fleet.Size()
-	took = time.Since(start)
+	took := time.Since(start)
 	p.metrics.publish.Observe(took.Seconds())
 	p.opts.Log.InfoContext(ctx, "published", "revision", n.revision, "services", len(done.next.Mesh.Services),
 		"views", slots, "changed", len(done.changed), "proxies", clients, "took", took)
 	if n.large && p.opts.EnterLarge != nil {
 		return 0, true
 	}
-	return took, true
+	return took - done.waited, true
 }
 
 // boundPast bounds the views that proxies which do not poll keep in memory. Those views have

@@ -128,6 +128,26 @@ func TestLongPublicationsRest(t *testing.T) {
 	})
 }
 
+// TestAPublicationThatWaitedDoesNotRest checks that the next publication comes soon if the
+// last one only waited, as it does while many proxies connect.
+func TestAPublicationThatWaitedDoesNotRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newObjects()
+		s := followWith(t, src, discovery.Options{}, &faults{})
+		synctest.Wait()
+		done := s.Occupy()
+		src.set(service(t, "web.example", "10.1.0.1"))
+		time.Sleep(time.Minute)
+		done()
+		synctest.Wait()
+		src.set(service(t, "web.example", "10.1.0.2"))
+		time.Sleep(time.Second)
+		if s.Revision() != 3 {
+			t.Errorf("a second after a change, revision %d is published, want 3", s.Revision())
+		}
+	})
+}
+
 func since(start time.Time, times []time.Time) (out []time.Duration) {
 	for _, at := range times {
 		out = append(out, at.Sub(start))

@@ -108,12 +108,20 @@ func (p *Proxy) node() *corev3.Node {
 	}
 }
 
-// call asks for the hosts that the workload calls, one by one, as their first requests do.
+// call asks for the hosts that the workload calls: one by one, as their first requests do, or
+// all at once if the proxy comes back with them.
 func (p *Proxy) call(stream grpc.BidiStreamingClient[discoveryv3.DeltaDiscoveryRequest, discoveryv3.DeltaDiscoveryResponse]) error {
+	together := 1
+	if p.called {
+		together = len(p.Calls)
+	}
 	p.called = true
-	for _, host := range p.Calls {
-		err := stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: virtualHostType, ResourceNamesSubscribe: []string{"80/" + host}})
-		if err != nil {
+	for hosts := range slices.Chunk(p.Calls, together) {
+		request := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: virtualHostType}
+		for _, host := range hosts {
+			request.ResourceNamesSubscribe = append(request.ResourceNamesSubscribe, "80/"+host)
+		}
+		if err := stream.Send(request); err != nil {
 			return err
 		}
 	}
