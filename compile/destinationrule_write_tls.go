@@ -29,11 +29,8 @@ func (w policyWriter) clientTLS(tls *networking.ClientTLSSettings) (*ir.ClientTL
 	if lack != (unmet{}) {
 		return nil, lack
 	}
-	out := &ir.ClientTLS{
-		CertificateFile: files.CertificateFile, KeyFile: files.KeyFile, SecretName: files.secret,
-		CAFile: files.CAFile, CASecretName: files.caSecret, CRLFile: files.CRLFile,
-		SNI: tls.GetSni(),
-	}
+	out := files.clientTLS()
+	out.SNI = tls.GetSni()
 	if out.Verifies() {
 		out.SubjectAltNames = namesToVerify(tls, w.target.service)
 	}
@@ -75,6 +72,14 @@ func namesToVerify(tls *networking.ClientTLSSettings, svc *mesh.Service) []strin
 type clientFiles struct {
 	mesh.Certificate
 	secret, caSecret string
+	sds              ir.LocalSDS // of secret
+}
+
+func (f clientFiles) clientTLS() *ir.ClientTLS {
+	return &ir.ClientTLS{
+		CertificateFile: f.CertificateFile, KeyFile: f.KeyFile, SecretName: f.secret, SDS: f.sds,
+		CAFile: f.CAFile, CASecretName: f.caSecret, CRLFile: f.CRLFile,
+	}
 }
 
 func (f clientFiles) verifies() bool { return f.CAFile != "" || f.caSecret != "" }
@@ -84,7 +89,7 @@ func (f clientFiles) verifies() bool { return f.CAFile != "" || f.caSecret != ""
 func (rd *reader) clientFiles(tls *networking.ClientTLSSettings, namespace string) (clientFiles, unmet) {
 	if tls.GetMode() == networking.ClientTLSSettings_ISTIO_MUTUAL {
 		files, lack := workloadFiles(rd.settings)
-		return clientFiles{Certificate: files}, lack
+		return rd.namingRoots(files), lack
 	}
 	files, lack := rd.ownFiles(tls, namespace)
 	if lack != (unmet{}) {
@@ -161,16 +166,16 @@ var pilotWorkloadFiles = mesh.Certificate{
 	CertificateFile: "/etc/certs/cert-chain.pem", KeyFile: "/etc/certs/key.pem", CAFile: "/etc/certs/root-cert.pem",
 }
 
-// workloadFiles returns the files of a workload's own identity.
-func workloadFiles(settings *mesh.Settings) (mesh.Certificate, unmet) {
-	files := settings.WorkloadCertificates
+// workloadFiles returns the certificates of a workload's own identity.
+func workloadFiles(settings *mesh.Settings) (clientFiles, unmet) {
+	own := settings.WorkloadCertificates
 	if settings.V1Compatibility.DestinationRuleTLS {
-		files = cmp.Or(files, pilotWorkloadFiles)
+		own = cmp.Or(own, mesh.WorkloadCertificates{Certificate: pilotWorkloadFiles})
 	}
-	if files == (mesh.Certificate{}) {
-		return files, unmet{"mode", absence{why: "ISTIO_MUTUAL goes by the certificates of workloads, and workloadCertificates of the mesh settings names none"}}
+	if own.None() {
+		return clientFiles{}, unmet{"mode", absence{why: "ISTIO_MUTUAL goes by the certificates of workloads, and workloadCertificates of the mesh settings names none"}}
 	}
-	return files, unmet{}
+	return filesOfWorkloads(own), unmet{}
 }
 
 // checkTLS reports TLS settings that cannot be met, so that the cluster is closed,

@@ -249,7 +249,7 @@ func told(t *testing.T, kind *schema.Kind, spec any) answers {
 	settings.ProxyHTTPPort = 15002
 	settings.IngressCertificates = map[string]mesh.Certificate{"x": {CertificateFile: "/x/c", KeyFile: "/x/k", CAFile: "/x/a"}}
 	settings.ClientCertificates = settings.IngressCertificates
-	settings.WorkloadCertificates = mesh.Certificate{CertificateFile: "/w/c", KeyFile: "/w/k", CAFile: "/w/a"}
+	settings.WorkloadCertificates.Certificate = mesh.Certificate{CertificateFile: "/w/c", KeyFile: "/w/k", CAFile: "/w/a"}
 	objs := []*schema.Object{o}
 	for _, other := range effectObjects(t) {
 		if other.Key() != o.Key() {

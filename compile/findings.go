@@ -49,6 +49,7 @@ func (p *plan) findWide(none) *findings {
 		p.checkSecrets,
 		p.checkEdgeFaults,
 		p.checkSecretFiles,
+		p.checkRoots,
 		func() { p.problems.Add(p.edgeSurvey.Get(p.r, none{}).problems...) },
 		p.checkExternalNames,
 	} {

@@ -32,6 +32,10 @@ func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSett
 	if len(out.Others) == 0 {
 		out.Others = nil
 	}
+	if tls.GetMode() == networking.ServerTLSSettings_ISTIO_MUTUAL {
+		own, _ := workloadFiles(p.settings)
+		out.SDS = own.sds
+	}
 	setVersions(out)
 	if tls.GetMode() == networking.ServerTLSSettings_SIMPLE {
 		return out, true
@@ -70,7 +74,7 @@ func (rd *reader) certificatesOf(tls *networking.ServerTLSSettings, namespace st
 		if lack != (unmet{}) {
 			return nil, lack.why
 		}
-		return []ir.KeyPair{{CertificateFile: own.CertificateFile, KeyFile: own.KeyFile}}, ""
+		return []ir.KeyPair{{CertificateFile: own.CertificateFile, KeyFile: own.KeyFile, SecretName: own.secret}}, ""
 	}
 	secrets := tls.GetCredentialNames()
 	if tls.GetCredentialName() != "" {
@@ -105,7 +109,7 @@ func (rd *reader) certificatesOf(tls *networking.ServerTLSSettings, namespace st
 func (rd *reader) clientCertificate(tls *networking.ServerTLSSettings, namespace string) *ir.ClientCertificate {
 	if tls.GetMode() == networking.ServerTLSSettings_ISTIO_MUTUAL {
 		own, _ := workloadFiles(rd.settings)
-		return &ir.ClientCertificate{CAFile: own.CAFile, CRLFile: own.CRLFile, SubjectAltNames: tls.GetSubjectAltNames()}
+		return &ir.ClientCertificate{CAFile: own.CAFile, CASecretName: own.caSecret, CRLFile: own.CRLFile, SubjectAltNames: tls.GetSubjectAltNames()}
 	}
 	out := &ir.ClientCertificate{
 		CAFile:          tls.GetCaCertificates(),
@@ -144,8 +148,8 @@ func (rd *reader) verifyBy(out *ir.ClientCertificate, secret, namespace string) 
 // lackOfServer returns why a server cannot have the certificates that it names.
 func (rd *reader) lackOfServer(tls *ir.ServerTLS) absence {
 	const setting = "ingressCertificates"
-	if tls == nil {
-		return absence{}
+	if tls == nil || tls.SDS != (ir.LocalSDS{}) {
+		return absence{} // The secrets of a workload are no objects.
 	}
 	for _, pair := range append([]ir.KeyPair{{SecretName: tls.SecretName}}, tls.Others...) {
 		if (pair.SecretName == "") != (tls.SecretName == "") {

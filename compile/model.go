@@ -37,6 +37,8 @@ type model struct {
 
 	secretNamed *index[string, secret]
 	fileSecrets *query.Input[string, mesh.FileSecret] // those that the settings name
+	roots       *query.Input[none, mesh.Roots]
+	rootsName   *query.Query[none, string] // of their secret
 	holdings    *query.Query[string, holding]
 	secrets     *query.Query[string, *ir.Secret]
 
@@ -226,6 +228,8 @@ func (m *model) findRules() {
 		func(s *secret) []string { return []string{s.name()} })
 	m.certificates.take = append(m.certificates.take, m.secretNamed.update)
 	m.fileSecrets = query.NewInput[string, mesh.FileSecret](m.graph)
+	m.roots = query.NewInput[none, mesh.Roots](m.graph)
+	m.rootsName = newQuery(m, equal, nameOfRoots)
 	m.holdings = newQuery(m, equal, (*plan).holdingOf)
 	m.secrets = newQuery(m, deepEqual, (*plan).secretPart)
 

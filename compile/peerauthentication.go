@@ -55,7 +55,7 @@ func (p *plan) checkPeerAuthentication(pa *peerAuthentication) {
 			return
 		}
 	}
-	if pa.strict != "" && p.settings.WorkloadCertificates == (mesh.Certificate{}) {
+	if pa.strict != "" && p.settings.WorkloadCertificates.None() {
 		p.notHonoured(diag.TLSUnmet, pa.ref, pa.strict, "the ports of its workloads are closed: workloadCertificates of the mesh settings names no certificates by which anybody could prove an identity")
 	}
 	if len(pa.selector) > 0 && !p.selectsInstance(pa) {
@@ -101,12 +101,11 @@ func identityPrefix(s *mesh.Settings) string { return "spiffe://" + s.SPIFFETrus
 // secured returns a listener of the workload that takes connections as the PeerAuthentication
 // of the instance says.
 func (c *writer) secured(l *ir.Listener, i *mesh.Instance) *ir.Listener {
-	files := c.plan.settings.WorkloadCertificates
 	mode, policy := i.Peer.At(l.Port)
 	if policy != nil {
 		l.Origins = append(slices.Clip(l.Origins), policy.Key().Ref())
 	}
-	switch lacks := files == (mesh.Certificate{}); {
+	switch lacks := c.plan.settings.WorkloadCertificates.None(); {
 	case mode == mesh.PeerStrict && lacks:
 		l.HTTP, l.TCP = nil, &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole(ir.Nobody)}}}
 		c.put(blackHole)
@@ -127,10 +126,10 @@ func (c *writer) secured(l *ir.Listener, i *mesh.Instance) *ir.Listener {
 
 // peerTLS returns the TLS by which a workload takes connections of others.
 func (c *writer) peerTLS(http bool) *ir.ServerTLS {
-	files := c.plan.settings.WorkloadCertificates
+	own := filesOfWorkloads(c.plan.settings.WorkloadCertificates)
 	out := &ir.ServerTLS{
-		CertificateFile: files.CertificateFile, KeyFile: files.KeyFile,
-		Client: &ir.ClientCertificate{CAFile: files.CAFile, CRLFile: files.CRLFile, URIPrefix: identityPrefix(c.plan.settings)},
+		CertificateFile: own.CertificateFile, KeyFile: own.KeyFile, SecretName: own.secret, SDS: own.sds,
+		Client: &ir.ClientCertificate{CAFile: own.CAFile, CASecretName: own.caSecret, CRLFile: own.CRLFile, URIPrefix: identityPrefix(c.plan.settings)},
 	}
 	if http {
 		out.ALPN = []string{http2, http11}
@@ -169,19 +168,17 @@ func (rd *reader) peersOf(t target) *peers {
 // addMutualTLS sets how callers reach the instances that take mutual TLS. Rules about TLS come
 // first.
 func (rd *reader) addMutualTLS(out *clusterPart, t target) {
-	files, svc := rd.settings.WorkloadCertificates, t.service
-	if files == (mesh.Certificate{}) || svc == nil || svc.External || svc.Egress || out.decidesTLS || out.cluster.EndpointKey == ir.Nobody {
+	own, svc := rd.settings.WorkloadCertificates, t.service
+	if own.None() || svc == nil || svc.External || svc.Egress || out.decidesTLS || out.cluster.EndpointKey == ir.Nobody {
 		return
 	}
 	found := rd.peers.Get(rd.r, t)
 	if !found.any {
 		return
 	}
-	tls := &ir.ClientTLS{
-		CertificateFile: files.CertificateFile, KeyFile: files.KeyFile, CAFile: files.CAFile, CRLFile: files.CRLFile,
-		SNI:  fmt.Sprintf("outbound_.%d_._.%s", t.port.Number, t.host),
-		ALPN: offered(rd.routesHTTP(svc, t.port), out.cluster.HTTP2),
-	}
+	tls := rd.namingRoots(filesOfWorkloads(own)).clientTLS()
+	tls.SNI = fmt.Sprintf("outbound_.%d_._.%s", t.port.Number, t.host)
+	tls.ALPN = offered(rd.routesHTTP(svc, t.port), out.cluster.HTTP2)
 	if tls.SubjectAltNames = found.names; len(svc.SubjectAltNames) > 0 {
 		tls.SubjectAltNames = svc.SubjectAltNames
 	}

@@ -63,6 +63,9 @@ func (rd *reader) holdingOf(name string) holding {
 
 // secretPart returns nil if the secret or the part does not exist.
 func (rd *reader) secretPart(name string) *ir.Secret {
+	if isRoots(name) {
+		return rd.rootsSecret(name)
+	}
 	if owner, ok := strings.CutSuffix(name, authorities); ok {
 		text, origins := rd.authoritiesNamed(owner)
 		if text == "" {

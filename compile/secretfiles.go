@@ -9,12 +9,13 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// takeFiles sets the contents of the files that the settings name. It must be
-// called within graph.Do.
+// takeFiles sets the contents of the files that the settings name, and the roots of the
+// mesh. It must be called within graph.Do.
 func (m *model) takeFiles(files *mesh.FileSecrets) {
 	for name := range m.settings.SecretFiles {
 		m.fileSecrets.Set(name, files.All()[name])
 	}
+	m.roots.Set(none{}, files.Roots())
 }
 
 // inFiles reports whether a name stands for files and not for an object.

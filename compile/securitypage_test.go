@@ -37,7 +37,7 @@ func TestSecurityMeshPage(t *testing.T) {
 		}
 		objects = append(objects, o)
 	}
-	s := mesh.NewSnapshot(1, settings, objects)
+	s := mesh.NewSnapshot(1, settings, objects).WithFiles(mesh.NewFileSecrets(nil).WithRoots(mesh.Roots{Certificates: "roots"}))
 	config, problems := compile.Proxy(s, s.TraitsOf(proxy(t, "sidecar~10.0.0.7~reviews-1.default~default.svc.cluster.local")))
 	if len(problems)+len(s.Problems) > 0 {
 		t.Errorf("problems: %v %v", problems, s.Problems)
@@ -46,7 +46,7 @@ func TestSecurityMeshPage(t *testing.T) {
 		if l.Direction != ir.Inbound {
 			continue
 		}
-		if l.TLS == nil || l.TLS.CertificateFile != "/etc/mesh/chain.pem" || l.TLS.Client.URIPrefix != "spiffe://mesh.example/" {
+		if l.TLS == nil || l.TLS.SDS.File != "/etc/mesh/default.yaml" || l.TLS.Client.URIPrefix != "spiffe://mesh.example/" {
 			t.Errorf("the port of the workload takes %+v, want mutual TLS only", l.TLS)
 		}
 		if a := l.HTTP.Access; a == nil || len(a.Steps) != 1 || a.Steps[0].Action != ir.Allow || len(a.Steps[0].Policies) != 1 {

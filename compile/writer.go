@@ -70,7 +70,10 @@ func (c *writer) own() []*mesh.Instance {
 
 func (c *writer) put(cluster *ir.Cluster) { c.clusters[cluster.Name] = cluster }
 
-func (c *writer) listen(l *ir.Listener) { c.listeners = append(c.listeners, l) }
+func (c *writer) listen(l *ir.Listener) {
+	c.withRoots(l)
+	c.listeners = append(c.listeners, l)
+}
 
 // sortedClusters returns the clusters collected so far, by name.
 func (c *writer) sortedClusters() []*ir.Cluster {

@@ -126,6 +126,8 @@ type ClientTLS struct {
 	// Both are set or neither. SecretName names a Secret instead.
 	CertificateFile, KeyFile string
 	SecretName               string `json:",omitempty"`
+	// SDS, if it is set, is where the proxy takes SecretName from, in place of this server.
+	SDS LocalSDS `json:",omitzero"`
 	// CAFile holds the authorities that verify endpoints. CASecretName names a
 	// Secret instead. If neither is set, endpoints are not verified, and the fields
 	// about verification below must be unset.

@@ -193,6 +193,8 @@ type ServerTLS struct {
 	CertificateFile, KeyFile string
 	// SecretName, in place of the files, names a Secret with a certificate.
 	SecretName string `json:",omitempty"`
+	// SDS, if it is set, is where the proxy takes SecretName from, in place of this server.
+	SDS LocalSDS `json:",omitzero"`
 	// Others are further certificates, for keys of other types.
 	Others []KeyPair
 	// Client says whether clients present a certificate, and what is required of

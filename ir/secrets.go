@@ -15,15 +15,34 @@ type Secret struct {
 	Certificate    string
 	Key            credential.Key
 	CACertificates string
-
+	// Revoked are lists of revoked certificates of the authorities, "" for none. If there are
+	// some, the issuer of each certificate that is shown must have one.
+	Revoked string `json:",omitempty"`
 	Origins []diag.Ref
+}
+
+// The secrets of every workload, as Istio and SPIRE name them: its certificate, and the
+// authorities of the mesh.
+const (
+	WorkloadCertificate = "default"
+	MeshRoots           = "ROOTCA"
+)
+
+// LocalSDS says where on its own machine a proxy finds the certificate of its workload. At most
+// one of the fields is set; the zero LocalSDS is nowhere.
+type LocalSDS struct {
+	// File has the secret WorkloadCertificate, and is read again when it is replaced. This
+	// server sends MeshRoots.
+	File string `json:",omitempty"`
+	// Socket is that of an agent, which serves both secrets.
+	Socket string `json:",omitempty"`
 }
 
 // String returns the kind and name, without contents.
 func (s *Secret) String() string { return "secret " + s.Name }
 
-// SecretNames returns the names that the configuration refers to, each once,
-// sorted.
+// SecretNames returns the names of the secrets of this server that the configuration refers
+// to, each once, sorted.
 func (c *Config) SecretNames() []string {
 	var names []string
 	add := func(all ...string) {
@@ -41,9 +60,7 @@ func (c *Config) SecretNames() []string {
 	}
 	for _, cluster := range c.Clusters {
 		for _, t := range []*ClientTLS{cluster.TLS, cluster.MutualTLS} {
-			if t != nil {
-				add(t.SecretName, t.CASecretName)
-			}
+			add(t.secretNames()...)
 		}
 	}
 	slices.Sort(names)
@@ -66,38 +83,55 @@ func (c *Config) EachUser(s *Secret, visit func(diag.Ref)) {
 		}
 	}
 	for _, cluster := range c.Clusters {
-		if cluster.TLS.uses(s.Name) || cluster.MutualTLS.uses(s.Name) {
+		if slices.Contains(cluster.TLS.secretNames(), s.Name) || slices.Contains(cluster.MutualTLS.secretNames(), s.Name) {
 			cluster.EachOrigin(visit)
 		}
 	}
 }
 
+// secretNames returns the names of the secrets of this server, and some that are "".
 func (t *ServerTLS) secretNames() []string {
 	if t == nil {
 		return nil
 	}
-	names := []string{t.SecretName}
+	var names []string
 	for _, pair := range t.Others {
 		names = append(names, pair.SecretName)
 	}
+	authorities := ""
 	if t.Client != nil {
-		names = append(names, t.Client.CASecretName)
+		authorities = t.Client.CASecretName
 	}
-	return names
+	return append(names, t.SDS.others(t.SecretName, authorities)...)
+}
+
+// secretNames is that of servers.
+func (t *ClientTLS) secretNames() []string {
+	if t == nil {
+		return nil
+	}
+	return t.SDS.others(t.SecretName, t.CASecretName)
+}
+
+// others returns those secrets that are not local.
+func (l LocalSDS) others(certificate, authorities string) []string {
+	switch {
+	case l.Socket != "":
+		return nil
+	case l.File != "":
+		return []string{authorities}
+	}
+	return []string{certificate, authorities}
 }
 
 // UsesSecrets reports whether certificates come from Secrets instead of files.
 func (t *ServerTLS) UsesSecrets() bool {
-	return slices.ContainsFunc(t.secretNames(), func(name string) bool { return name != "" })
+	return t.SDS != LocalSDS{} || slices.ContainsFunc(t.secretNames(), func(name string) bool { return name != "" })
 }
 
 // UsesSecrets reports whether certificates come from Secrets instead of files.
 func (t *ClientTLS) UsesSecrets() bool {
 	return t != nil && (t.SecretName != "" || t.CASecretName != "")
-}
-
-func (t *ClientTLS) uses(secret string) bool {
-	return t != nil && (t.SecretName == secret || t.CASecretName == secret)
 }
 
 // Verifies reports whether authorities verify endpoints.

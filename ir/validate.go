@@ -87,6 +87,7 @@ func (f *faults) clientTLS(t *ClientTLS) {
 	f.require((t.CertificateFile == "") == (t.KeyFile == ""),
 		"TLS must have both a certificate and a key file, or neither, found %q and %q", t.CertificateFile, t.KeyFile)
 	f.require(t.SecretName == "" || t.CertificateFile == "", "TLS must show a certificate from files or a secret, and not both, found %q and %q", t.CertificateFile, t.SecretName)
+	f.require(t.SDS == LocalSDS{} || t.SecretName != "" && t.CASecretName != "", "TLS with the secrets of a workload must show its certificate and verify others")
 	f.require(t.CASecretName == "" || t.CAFile == "", "TLS must have authorities from a file or a secret, and not both, found %q and %q", t.CAFile, t.CASecretName)
 	f.require(t.Verifies() || len(t.SubjectAltNames) == 0 && t.URIPrefix == "" && !t.AutoSAN && t.CRLFile == "",
 		"names and revocations in TLS must go with authorities")
@@ -170,6 +171,8 @@ func (f *faults) serverTLS(t *ServerTLS) {
 	}
 	f.require(t.MinVersion == "" || t.MaxVersion == "" || t.MinVersion <= t.MaxVersion,
 		"TLS must not end before it begins, found %s to %s", t.MinVersion, t.MaxVersion)
+	f.require(t.SDS == LocalSDS{} || t.SecretName != "" && t.Client != nil && t.Client.CASecretName != "",
+		"TLS with the secrets of a workload must show its certificate and verify others")
 	if c := t.Client; c != nil {
 		f.require((c.CAFile == "") != (c.CASecretName == ""), "certificates of clients must have an authority")
 	}

@@ -13,8 +13,12 @@ import (
 )
 
 // FileSecrets has the contents of the files of Settings.SecretFiles at one moment,
-// by "namespace/name". A nil value has none. It is immutable.
-type FileSecrets struct{ byName map[string]FileSecret }
+// by "namespace/name", and the roots of the mesh at that moment, which are no objects
+// either. A nil value has none. It is immutable.
+type FileSecrets struct {
+	byName map[string]FileSecret
+	roots  Roots
+}
 
 // FileSecret is the content of one secret's files. Values that are equal by == have
 // the same content.
@@ -25,7 +29,18 @@ type FileSecret struct {
 }
 
 // NewFileSecrets returns a value that keeps the map.
-func NewFileSecrets(byName map[string]FileSecret) *FileSecrets { return &FileSecrets{byName} }
+func NewFileSecrets(byName map[string]FileSecret) *FileSecrets { return &FileSecrets{byName: byName} }
+
+// WithRoots returns the same with the roots of the mesh.
+func (s *FileSecrets) WithRoots(roots Roots) *FileSecrets { return &FileSecrets{s.All(), roots} }
+
+// Roots returns the roots of the mesh.
+func (s *FileSecrets) Roots() Roots {
+	if s == nil {
+		return Roots{}
+	}
+	return s.roots
+}
 
 // All returns all secrets by name. The map must not be modified.
 func (s *FileSecrets) All() map[string]FileSecret {
@@ -36,7 +51,9 @@ func (s *FileSecrets) All() map[string]FileSecret {
 }
 
 // Equal reports whether both have the same contents.
-func (s *FileSecrets) Equal(other *FileSecrets) bool { return maps.Equal(s.All(), other.All()) }
+func (s *FileSecrets) Equal(other *FileSecrets) bool {
+	return s.Roots() == other.Roots() && maps.Equal(s.All(), other.All())
+}
 
 // WithFiles sets the contents of files and returns the snapshot. Only the creator
 // of the snapshot may call it, before sharing the snapshot.

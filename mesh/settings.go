@@ -55,12 +55,15 @@ type Settings struct {
 	// they change; if they do not fit together, as while only one of two files is
 	// new, the last good ones stay in force.
 	SecretFiles map[string]SecretFile
-	// WorkloadCertificates are the files, on every proxy's machine, with which a
-	// workload proves its identity and verifies that of others. Without them a
-	// DestinationRule of mode ISTIO_MUTUAL answers requests with 503, a server of a
-	// Gateway with that mode is left out, and a port in mode STRICT of a
-	// PeerAuthentication is closed.
-	WorkloadCertificates Certificate
+	// WorkloadCertificates are the means, on every proxy's machine, by which a
+	// workload proves its identity and verifies that of others: files that a proxy
+	// reads at its start; or sdsFile, a file with Envoy's secret default, which a proxy
+	// reads again when it is replaced, while this server sends it the roots of its
+	// certificate authority; or sdsSocket, the Unix socket of an agent that serves the
+	// secrets default and ROOTCA. Without them a DestinationRule of mode ISTIO_MUTUAL
+	// answers requests with 503, a server of a Gateway with that mode is left out, and
+	// a port in mode STRICT of a PeerAuthentication is closed.
+	WorkloadCertificates WorkloadCertificates
 	// SystemRootsFile is the file with the authorities that a proxy's machine
 	// trusts. A DestinationRule without caCertificates verifies endpoints by it.
 	// The default is its path on Debian, Ubuntu, Alpine and in Envoy's own images;

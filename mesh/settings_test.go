@@ -86,7 +86,7 @@ v1Compatibility:
 		"default/shown": {CertificateFile: "/s.crt", KeyFile: "/s.key"},
 		"shop/roots":    {CAFile: "/ca.crt"},
 	}
-	want.WorkloadCertificates = mesh.Certificate{CertificateFile: "/w.crt", KeyFile: "/w.key", CAFile: "/roots.crt"}
+	want.WorkloadCertificates.Certificate = mesh.Certificate{CertificateFile: "/w.crt", KeyFile: "/w.key", CAFile: "/roots.crt"}
 	want.SystemRootsFile = "/etc/ssl/ca-bundle.pem"
 	want.Networks = map[string][]mesh.NetworkGateway{"far": {{Address: "192.0.2.1", Port: 15443}, {Address: "2001:db8::1", Port: 1}}}
 	want.UnixSocketFolders = []string{"/run/app", "/srv/sockets"}
@@ -166,6 +166,10 @@ func TestParseSettingsProblems(t *testing.T) {
 		{"certificate of a client without files", "clientCertificates: {s: {}}", "clientCertificates.s: must have a caFile, or a certificateFile and a keyFile"},
 		{"revocations by nobody", "clientCertificates: {s: {certificateFile: /a, keyFile: /b, crlFile: /c}}", "clientCertificates.s: must have a caFile beside crlFile"},
 		{"workloads without authority", "workloadCertificates: {certificateFile: /a, keyFile: /b}", "workloadCertificates: must have a certificateFile, a keyFile and a caFile"},
+		{"workloads with two forms", "workloadCertificates: {sdsFile: /a, sdsSocket: /b}", "workloadCertificates: must have files, or an sdsFile, or an sdsSocket"},
+		{"workloads with files and a file of secrets", "workloadCertificates: {sdsFile: /a, caFile: /b}", "workloadCertificates: must have files, or an sdsFile, or an sdsSocket"},
+		{"workloads with a file somewhere", "workloadCertificates: {sdsFile: default.yaml}", "workloadCertificates: must have an sdsFile that begins with /"},
+		{"workloads with a socket somewhere", "workloadCertificates: {sdsSocket: agent.sock}", "workloadCertificates: must have an sdsSocket that begins with /"},
 		{"secret without key", "secretFiles: {s: {certificateFile: /a}}", "secretFiles.s: must have both a certificateFile and a keyFile, or neither"},
 		{"secret without files", "secretFiles: {s: {}}", "secretFiles.s: must have a certificateFile and a keyFile, a caFile, or all three"},
 		{"secret with revocations", "secretFiles: {s: {caFile: /a, crlFile: /b}}", "secretFiles.s.crlFile: there is no such setting"},

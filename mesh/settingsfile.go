@@ -60,7 +60,7 @@ func settingsFields(s *Settings) map[string]settingReader {
 		"ingressCertificates":   takeCertificates(&s.IngressCertificates, DefaultIngressCertificate, pairOfFiles),
 		"clientCertificates":    takeCertificates(&s.ClientCertificates, Certificate{}, verifyingFiles),
 		"secretFiles":           takeSecretFiles(&s.SecretFiles),
-		"workloadCertificates":  takeCertificate(&s.WorkloadCertificates, identityFiles),
+		"workloadCertificates":  takeWorkloadCertificates(&s.WorkloadCertificates),
 		"systemRootsFile":       scalar(takeString(&s.SystemRootsFile)),
 		"networks":              takeNetworks(&s.Networks),
 		"unixSocketFolders":     takeFolders(&s.UnixSocketFolders),

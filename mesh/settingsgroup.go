@@ -148,15 +148,19 @@ func takeCertificates(to *map[string]Certificate, unless Certificate, must func(
 // value. must returns what is required of the result.
 func takeCertificate(to *Certificate, must func(Certificate) string) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
-		f.mapping(map[string]settingReader{
-			"certificateFile": scalar(takeString(&to.CertificateFile)),
-			"keyFile":         scalar(takeString(&to.KeyFile)),
-			"caFile":          scalar(takeString(&to.CAFile)),
-			"crlFile":         scalar(takeString(&to.CRLFile)),
-		})(path, value)
+		f.mapping(certificateFields(to))(path, value)
 		if message := must(*to); message != "" {
 			f.report(value, diag.FieldRequired, path, message)
 		}
+	}
+}
+
+func certificateFields(to *Certificate) map[string]settingReader {
+	return map[string]settingReader{
+		"certificateFile": scalar(takeString(&to.CertificateFile)),
+		"keyFile":         scalar(takeString(&to.KeyFile)),
+		"caFile":          scalar(takeString(&to.CAFile)),
+		"crlFile":         scalar(takeString(&to.CRLFile)),
 	}
 }
 
@@ -175,13 +179,6 @@ func verifyingFiles(c Certificate) string {
 		return "must have a caFile, or a certificateFile and a keyFile"
 	}
 	return revokingFiles(c)
-}
-
-func identityFiles(c Certificate) string {
-	if c.CertificateFile == "" || c.KeyFile == "" || c.CAFile == "" {
-		return "must have a certificateFile, a keyFile and a caFile"
-	}
-	return ""
 }
 
 func revokingFiles(c Certificate) string {

@@ -107,8 +107,8 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 		return "map of a secret to {`certificateFile`, `keyFile`, `caFile`, `crlFile`}", "none"
 	case map[string]SecretFile:
 		return "map of a secret to {`certificateFile`, `keyFile`, `caFile`}", "none"
-	case Certificate:
-		return "{`certificateFile`, `keyFile`, `caFile`, `crlFile`}", "none"
+	case WorkloadCertificates:
+		return "{`certificateFile`, `keyFile`, `caFile`, `crlFile`}, or {`sdsFile`}, or {`sdsSocket`}", "none"
 	case map[string][]NetworkGateway:
 		return "map of a network to {`gateways`: list of {`address`, `port`}}", "none"
 	case *schema.HealthCheck:

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	security "istio.io/api/security/v1alpha1"
 
+	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 	"github.com/pilot-api/pilot-api/security/authn"
@@ -40,6 +41,10 @@ type workload struct {
 	// shown is the certificate that it shows; nil for none.
 	shown *tls.Certificate
 	token string
+
+	account string
+	dir     string           // of its Envoy
+	envoy   *envoytest.Envoy // nil for none
 }
 
 func newWorkload(t *testing.T, s *secured, xds string) *workload {

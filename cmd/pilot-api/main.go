@@ -16,7 +16,8 @@
 //	listeners.go      listeners with their TLS (tls.go), sockets (sockets.go)
 //	storage.go        the etcd (backend.go), the cache, other replicas (peers.go)
 //	accesscontrol.go  users and proxies; the roles (roles.go)
-//	publisher.go      compiles; settings of earlier starts (pastsettings.go);
+//	publisher.go      compiles; secrets in files and roots (meshinputs.go); settings of
+//	                  earlier starts (pastsettings.go);
 //	                  proxies of all replicas (inventory.go)
 //	fronts.go         the HTTP API and the streams
 //

@@ -11,22 +11,24 @@ import (
 type publisher struct {
 	*discovery.Publisher
 	known  *inventory
-	since  int64           // the revision at which known was loaded
+	since  int64 // the revision at which known was loaded
+	inputs *meshInputs
 	served *settingsMemory // the settings of this start and earlier ones
 }
 
 func newPublisher(ctx context.Context, b *base, s *storage) *publisher {
 	alone := s.embedded != nil
 	p := &publisher{
+		inputs: newMeshInputs(secretFiles{b.certificates, b.settings.SecretFiles}, b.signing.CA),
 		known:  newInventory(roster.New(s.client, b.etcdPrefix, b.keepDisconnected, b.log), s.others, alone, b.log),
 		served: b.rememberSettings(b.settings.PrivateFolders, b.log),
 	}
 	p.Publisher = discovery.New(discovery.Options{
-		Source:       s.cached,
+		Source:       rootsFirst{s.cached, b.signing.CA},
 		CatchUp:      s.cached.CatchUp,
 		LeftOut:      leftOut(s.cached),
 		Settings:     b.settings,
-		Files:        secretFiles{b.certificates, b.settings.SecretFiles},
+		Files:        p.inputs,
 		PastSettings: p.served.past(),
 		MaxResults:   maxResults(availableMemory()),
 		EnterLarge:   b.long.EnterOwing,
@@ -43,7 +45,7 @@ func newPublisher(ctx context.Context, b *base, s *storage) *publisher {
 // tasks publish what changes and record what was published.
 func (p *publisher) tasks() []task {
 	return []task{
-		p.Run,
+		p.Run, p.inputs.run,
 		func(ctx context.Context) error { return p.known.run(ctx, p.since) },
 		func(ctx context.Context) error { return p.served.run(ctx, p.Ready) },
 	}

@@ -58,7 +58,7 @@ type host struct {
 type encoder func() (v3.Message, diag.List)
 
 func (p *V3Parts) Cluster(c *ir.Cluster, from v3.Source) *Resource {
-	if c.Type != ir.Registry && !c.TLS.UsesSecrets() {
+	if c.Type != ir.Registry && !c.TLS.UsesSecrets() && !c.MutualTLS.UsesSecrets() {
 		from = v3.Source{} // It has all that it needs.
 	}
 	return p.clusters.Of(c, from, func() *Resource {

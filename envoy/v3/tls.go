@@ -19,14 +19,14 @@ func serverTLS(t *ir.ServerTLS, from Source) *corev3.TransportSocket {
 	common := &tlsv3.CommonTlsContext{TlsParams: tlsParameters(t), AlpnProtocols: t.ALPN}
 	for _, pair := range append([]ir.KeyPair{{CertificateFile: t.CertificateFile, KeyFile: t.KeyFile, SecretName: t.SecretName}}, t.Others...) {
 		common.TlsCertificates = append(common.TlsCertificates, certificates(pair.CertificateFile, pair.KeyFile)...)
-		common.TlsCertificateSdsSecretConfigs = append(common.TlsCertificateSdsSecretConfigs, secrets(pair.SecretName, from)...)
+		common.TlsCertificateSdsSecretConfigs = append(common.TlsCertificateSdsSecretConfigs, secrets(pair.SecretName, certificateSource(t.SDS, from))...)
 	}
 	context := &tlsv3.DownstreamTlsContext{CommonTlsContext: common}
 	if t.Client != nil {
 		if !t.Client.Optional {
 			context.RequireClientCertificate = wrapperspb.Bool(true)
 		}
-		verifyBy(common, clientVerification(t.Client), t.Client.CASecretName, from)
+		verifyBy(common, clientVerification(t.Client), t.Client.CASecretName, authoritySource(t.SDS, from))
 	}
 	return tlsSocket(context)
 }
@@ -102,17 +102,17 @@ func clientTLS(t *ir.ClientTLS, from Source) *corev3.TransportSocket {
 func clientCommon(t *ir.ClientTLS, from Source) *tlsv3.CommonTlsContext {
 	out := &tlsv3.CommonTlsContext{
 		TlsCertificates:                certificates(t.CertificateFile, t.KeyFile),
-		TlsCertificateSdsSecretConfigs: secrets(t.SecretName, from),
+		TlsCertificateSdsSecretConfigs: secrets(t.SecretName, certificateSource(t.SDS, from)),
 		AlpnProtocols:                  t.ALPN,
 	}
 	if t.Verifies() {
-		verifyBy(out, verification(t), t.CASecretName, from)
+		verifyBy(out, verification(t), t.CASecretName, authoritySource(t.SDS, from))
 	}
 	return out
 }
 
 // verifyBy sets the verification of peers, by authorities of the context or of a secret.
-func verifyBy(common *tlsv3.CommonTlsContext, context *tlsv3.CertificateValidationContext, secret string, from Source) {
+func verifyBy(common *tlsv3.CommonTlsContext, context *tlsv3.CertificateValidationContext, secret string, from *corev3.ConfigSource) {
 	if secret == "" {
 		common.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: context}
 		return
@@ -125,18 +125,51 @@ func verifyBy(common *tlsv3.CommonTlsContext, context *tlsv3.CertificateValidati
 }
 
 // secrets returns the secret of a name, or none.
-func secrets(name string, from Source) []*tlsv3.SdsSecretConfig {
+func secrets(name string, from *corev3.ConfigSource) []*tlsv3.SdsSecretConfig {
 	if name == "" {
 		return nil
 	}
-	return []*tlsv3.SdsSecretConfig{{Name: name, SdsConfig: from.config()}}
+	return []*tlsv3.SdsSecretConfig{{Name: name, SdsConfig: from}}
+}
+
+// certificateSource returns where certificates come from.
+func certificateSource(local ir.LocalSDS, from Source) *corev3.ConfigSource {
+	if local.File == "" {
+		return authoritySource(local, from)
+	}
+	return &corev3.ConfigSource{
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_PathConfigSource{PathConfigSource: &corev3.PathConfigSource{Path: local.File}},
+	}
+}
+
+// authoritySource returns where authorities come from.
+func authoritySource(local ir.LocalSDS, from Source) *corev3.ConfigSource {
+	if local.Socket == "" {
+		return from.config()
+	}
+	// Envoy's own client of gRPC would need a cluster in the bootstrap.
+	agent := &corev3.GrpcService_GoogleGrpc{TargetUri: "unix://" + local.Socket, StatPrefix: "workload_sds"}
+	return &corev3.ConfigSource{
+		ResourceApiVersion: corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_ApiConfigSource{ApiConfigSource: &corev3.ApiConfigSource{
+			ApiType:             corev3.ApiConfigSource_GRPC,
+			TransportApiVersion: corev3.ApiVersion_V3,
+			GrpcServices:        []*corev3.GrpcService{{TargetSpecifier: &corev3.GrpcService_GoogleGrpc_{GoogleGrpc: agent}}},
+		}},
+	}
 }
 
 // Secret encodes a secret. The result must be sent to proxies only.
 func Secret(s *ir.Secret) *tlsv3.Secret {
 	out := &tlsv3.Secret{Name: s.Name}
 	if s.Certificate == "" {
-		out.Type = &tlsv3.Secret_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: inline(s.CACertificates)}}
+		context := &tlsv3.CertificateValidationContext{TrustedCa: inline(s.CACertificates)}
+		if s.Revoked != "" {
+			// Intermediate authorities need no list of their own issuer.
+			context.Crl, context.OnlyVerifyLeafCertCrl = inline(s.Revoked), true
+		}
+		out.Type = &tlsv3.Secret_ValidationContext{ValidationContext: context}
 		return out
 	}
 	out.Type = &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{

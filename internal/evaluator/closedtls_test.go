@@ -38,7 +38,7 @@ var clientTLS = map[string]struct {
 func withFiles() *mesh.Settings {
 	s := mesh.DefaultSettings()
 	s.SystemRootsFile = "system"
-	s.WorkloadCertificates = mesh.Certificate{CertificateFile: "own", KeyFile: "key", CAFile: "mesh"}
+	s.WorkloadCertificates.Certificate = mesh.Certificate{CertificateFile: "own", KeyFile: "key", CAFile: "mesh"}
 	s.ClientCertificates = map[string]mesh.Certificate{"known": {CAFile: "known"}}
 	return s
 }

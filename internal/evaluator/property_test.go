@@ -17,7 +17,7 @@ import (
 func drawWorld(rt *rapid.T) world {
 	settings := mesh.DefaultSettings()
 	settings.ProxyHTTPPort = 15002
-	settings.WorkloadCertificates = rapid.SampledFrom([]mesh.Certificate{{}, {CertificateFile: "/w.pem", KeyFile: "/wk.pem", CAFile: "/wa.pem"}}).Draw(rt, "workloads")
+	settings.WorkloadCertificates.Certificate = rapid.SampledFrom([]mesh.Certificate{{}, {CertificateFile: "/w.pem", KeyFile: "/wk.pem", CAFile: "/wa.pem"}}).Draw(rt, "workloads")
 	settings.ClientCertificates = map[string]mesh.Certificate{"one": {CertificateFile: "/c.pem", KeyFile: "/k.pem", CAFile: "/ca.pem", CRLFile: rapid.SampledFrom([]string{"", "/ca.crl"}).Draw(rt, "revocations")}}
 	if rapid.Bool().Draw(rt, "sane") {
 		settings.V1Compatibility = mesh.V1Compatibility{}

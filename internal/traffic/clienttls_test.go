@@ -93,7 +93,7 @@ func TestTLSToEndpoints(t *testing.T) {
 	if err := os.WriteFile(settings.SystemRootsFile, roots, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	settings.WorkloadCertificates = mesh.Certificate{CertificateFile: file("workload.example.crt"), KeyFile: file("workload.example.key"), CAFile: file("authority.crt")}
+	settings.WorkloadCertificates.Certificate = mesh.Certificate{CertificateFile: file("workload.example.crt"), KeyFile: file("workload.example.key"), CAFile: file("authority.crt")}
 	settings.ClientCertificates = map[string]mesh.Certificate{
 		"client": {CertificateFile: file("other.example.crt"), KeyFile: file("other.example.key"), CAFile: file("authority.crt")},
 	}

@@ -54,7 +54,7 @@ func TestClientsOfAGateway(t *testing.T) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	front := mesh.Certificate{CertificateFile: file("front.crt"), KeyFile: file("front.key")}
 	settings := mesh.DefaultSettings()
-	settings.WorkloadCertificates = mesh.Certificate{CertificateFile: front.CertificateFile, KeyFile: front.KeyFile, CAFile: file("authority.crt")}
+	settings.WorkloadCertificates.Certificate = mesh.Certificate{CertificateFile: front.CertificateFile, KeyFile: front.KeyFile, CAFile: file("authority.crt")}
 	settings.IngressCertificates = map[string]mesh.Certificate{"pair": front}
 	front.CAFile, front.CRLFile = file("authority.crt"), file("authority.crl")
 	settings.IngressCertificates["front"] = front

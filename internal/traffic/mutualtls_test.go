@@ -50,7 +50,7 @@ func (c meshCertificates) pair(t *testing.T, name string) tls.Certificate {
 // settings are those of a mesh whose proxies have the certificate of a workload.
 func (c meshCertificates) settings(workload string) *mesh.Settings {
 	settings := mesh.DefaultSettings()
-	settings.WorkloadCertificates = mesh.Certificate{CertificateFile: c.file(workload + ".crt"), KeyFile: c.file(workload + ".key"), CAFile: c.file("authority.crt")}
+	settings.WorkloadCertificates.Certificate = mesh.Certificate{CertificateFile: c.file(workload + ".crt"), KeyFile: c.file(workload + ".key"), CAFile: c.file("authority.crt")}
 	return settings
 }
 
