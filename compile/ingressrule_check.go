@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
@@ -52,10 +53,11 @@ func (p *plan) checkEdgeFaults() {
 // checkSecrets reports secrets whose certificate is not used: a listener has one
 // key pair.
 func (p *plan) checkSecrets() {
-	shown := p.ingressSecret()
-	for _, rule := range p.ingressRules.rules(&p.reader) {
+	shown, rules := p.ingressSecret(), p.ingressRules.rules(&p.reader)
+	by := slices.IndexFunc(rules, func(rule *ingressRule) bool { return rule.secret == shown })
+	for _, rule := range rules {
 		if rule.secret != "" && rule.secret != shown {
-			p.conflict(diag.SecretClaimed, rule.ref, "spec.tlsSecret", fmt.Sprintf("the certificate of %q is shown instead: an ingress has one for all rules, that of the first secret by name", shown))
+			p.conflict(diag.SecretClaimed, rule.ref, "spec.tlsSecret", fmt.Sprintf("the certificate of %q, as %s has it, is shown instead: an ingress has one for all rules, that of the first secret by name", shown, rules[by].ref))
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (s *Server) compose() {
 		check = checkedBy(opts.Discovery)
 		board, reporter := status.New(status.Options{
 			Statuses: opts.Discovery.ObjectStatuses, Peers: opts.Peers, ReportPath: inspect.StandingsPath,
-			ProxyReturn: opts.ProxyReturn, Log: opts.Log,
+			ProxyReturn: opts.ProxyReturn, OwnNamesOnly: opts.Roles != nil, Log: opts.Log,
 		})
 		shown.Board = board
 		s.inspect = inspect.New(inspect.Options{

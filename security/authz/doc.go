@@ -6,6 +6,7 @@
 //
 //	authz.go       the requested access and the Decision; the decision without roles
 //	guard.go       the decision about a request
+//	names.go       problems without the names of objects that may not be read
 //	roles.go       the decision by roles and bindings, with the meaning of Kubernetes
 //	rolerules.go   the rules of one role, and whether one allows something
 //	builtin.go     the roles that every server has

@@ -129,6 +129,9 @@ func (g *Gate) checkHosts(ctx context.Context, before, after *schema.Object) err
 		}
 		for _, owner := range owners {
 			if owner.Namespace != namespace && !g.may(ctx, authz.VerbRoute, owner) {
+				if !g.opts.Guard.Allows(ctx, authz.On("get", owner)) {
+					owner.Name = "" // The client does not know it.
+				}
 				return authz.Forbidden(identity.Of(ctx), authz.On(authz.VerbRoute, owner),
 					fmt.Sprintf("a rule for the host %s, which is of that namespace, takes this verb or update on its ServiceEntry", host))
 			}

@@ -99,14 +99,17 @@ func (h *Handler) selected(ctx context.Context, q url.Values, problems diag.List
 	if !q.Has("namespace") {
 		return h.visible(ctx, problems)
 	}
-	return slices.DeleteFunc(append(diag.List{}, problems...), func(p diag.Problem) bool { return p.Object.Namespace != q.Get("namespace") }), false
+	shown = slices.DeleteFunc(append(diag.List{}, problems...), func(p diag.Problem) bool { return p.Object.Namespace != q.Get("namespace") })
+	return h.opts.Guard.HideNames(ctx, shown), false
 }
 
 // visible returns the problems that the caller may see: all, or those of objects in namespaces
-// whose problems it may list. limited reports whether the latter holds. The list is never nil.
+// whose problems it may list. limited reports whether the latter holds. The list is never nil,
+// and names no other objects.
 func (h *Handler) visible(ctx context.Context, problems diag.List) (shown diag.List, limited bool) {
 	may := h.namespaces(ctx, "list", "problems")
-	return slices.DeleteFunc(append(diag.List{}, problems...), func(p diag.Problem) bool { return !may(p.Object.Namespace) }), !may("")
+	shown = slices.DeleteFunc(append(diag.List{}, problems...), func(p diag.Problem) bool { return !may(p.Object.Namespace) })
+	return h.opts.Guard.HideNames(ctx, shown), !may("")
 }
 
 // namespaces returns a function that reports whether the caller has a right to a resource of

@@ -9,12 +9,13 @@ import (
 )
 
 // WarnOf sends warnings about written objects: those of each object by itself, and those
-// that follow from all other objects on this replica.
+// that follow from all other objects on this replica. Objects that the client may not read
+// are not named.
 func (a *API) WarnOf(w http.ResponseWriter, r *http.Request, own diag.List, changes ...schema.Change) {
 	if a.opts.Check != nil {
 		own = append(own, beside(a.opts.Check(r.Context(), changes, wire.Query(r).Get("dryRun") != ""), own)...)
 	}
-	wire.Warn(w, own)
+	wire.Warn(w, a.opts.Guard.HideNames(r.Context(), own))
 }
 
 // Became returns the change of a write whose answer is an object. The object exists; or it

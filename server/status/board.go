@@ -22,7 +22,10 @@ type Options struct {
 	ReportPath string
 	// ProxyReturn is how long from now earlier proxies may take to reconnect.
 	ProxyReturn time.Duration
-	Log         *slog.Logger
+	// OwnNamesOnly makes conditions name only objects and proxies of the namespace of their
+	// object. All clients get the same conditions, and some may read only that namespace.
+	OwnNamesOnly bool
+	Log          *slog.Logger
 }
 
 // New returns a Board, with the statuses over the proxies of all replicas, and a Reporter,
@@ -30,7 +33,9 @@ type Options struct {
 // proxies.
 func New(opts Options) (*Board, *Reporter) {
 	own, back := newOwnProbe(opts.Statuses, opts.Log), newProxyReturn(opts.ProxyReturn)
-	return newBoard(own, back, newPeerReports(opts), opts.Log), &Reporter{own: own, back: back}
+	first := newTable()
+	first.ownNamesOnly = opts.OwnNamesOnly
+	return newBoard(first, own, back, newPeerReports(opts), opts.Log), &Reporter{own: own, back: back}
 }
 
 // Board has the recent statuses of all objects. It refreshes them on request, and
@@ -45,7 +50,7 @@ type Board struct {
 
 // newBoard returns a board that adds up the statuses of this replica's proxies and those
 // that the others report. Some proxies of this replica may be on their way back.
-func newBoard(proxies *cachedProbe[discovery.ObjectStatuses], back proxyReturn, peers *peerReports, log *slog.Logger) *Board {
+func newBoard(first *Table, proxies *cachedProbe[discovery.ObjectStatuses], back proxyReturn, peers *peerReports, log *slog.Logger) *Board {
 	look := func(before *Table, after time.Time) (*Table, time.Duration) {
 		begin := time.Now()
 		others := peers.look(after)
@@ -57,7 +62,7 @@ func newBoard(proxies *cachedProbe[discovery.ObjectStatuses], back proxyReturn, 
 		others.returning += own.Returning
 		return before.next(own, others), waited
 	}
-	b := &Board{tables: newCachedProbe("statuses of objects", log, newTable(), look)}
+	b := &Board{tables: newCachedProbe("statuses of objects", log, first, look)}
 	b.tables.tell = func(before, found *Table) {
 		if found.version != before.version {
 			close(before.changed)

@@ -15,6 +15,8 @@ type Table struct {
 	news     []schema.Key      // objects whose status this version changed
 	changed  chan struct{}     // closed by the next version
 	interned *internedStatuses // used during a refresh only
+
+	ownNamesOnly bool // see Options
 }
 
 func newTable() *Table { return &Table{changed: make(chan struct{}), interned: &internedStatuses{}} }
@@ -46,7 +48,7 @@ func (t *Table) Of(o *schema.Object) (schema.Status, []byte) {
 func (t *Table) next(own *discovery.ObjectStatuses, others peerSnapshot) *Table {
 	next := &Table{
 		revision: own.Revision, entries: make(map[schema.Key]*entry, len(own.Objects)),
-		version: t.version, changed: t.changed, interned: t.interned,
+		version: t.version, changed: t.changed, interned: t.interned, ownNamesOnly: t.ownNamesOnly,
 	}
 	now := metav1.Now().Rfc3339Copy()
 	for _, o := range own.Objects {
@@ -73,6 +75,9 @@ func (t *Table) entry(now metav1.Time, o *schema.Object, total fleetStatus, befo
 	plain, known := total.isPlain(), before != nil && before.resourceVersion == o.Meta.ResourceVersion
 	if known && plain && before.plain && before.status.Programmed == total.programmed() {
 		return before // cheap, and the case of most objects
+	}
+	if t.ownNamesOnly {
+		total = total.within(o.Meta.Namespace)
 	}
 	status := statusOf(o, total)
 	if known && sameStatus(before.status, status) {

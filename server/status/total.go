@@ -2,6 +2,7 @@ package status
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
@@ -45,4 +46,22 @@ func (all peerSnapshot) add(own discovery.ObjectStatus, ref diag.Ref, revision i
 		out.Refusals = slices.Concat(out.Refusals, s.Refusals)
 	}
 	return out
+}
+
+// within returns the status with the names of objects and proxies of one namespace only.
+func (s fleetStatus) within(namespace string) fleetStatus {
+	other := func(ref diag.Ref) bool { return ref.Namespace != namespace }
+	problems, refusals := slices.Clone(s.Problems), slices.Clone(s.Refusals)
+	for i, p := range problems {
+		if slices.ContainsFunc(p.Names(), other) {
+			problems[i] = p.General("an object of another namespace, which 'istioctl problems' names to those who may read it")
+		}
+	}
+	for i, r := range refusals {
+		if !strings.Contains(r.Node, "~"+namespace+".svc.") {
+			refusals[i].Node, refusals[i].Words = "of another namespace", "'istioctl proxy-status -o wide' shows why to those who may see it"
+		}
+	}
+	s.Problems, s.Refusals = problems, refusals
+	return s
 }
