@@ -38,7 +38,7 @@ type Proxy struct {
 type ProxyType struct {
 	State   string `json:"state"` // SYNCED, SENT, STALE, REJECTED or FETCHED
 	Version string `json:"version,omitempty"`
-	Error   string `json:"error,omitempty"` // as the proxy sent it
+	Error   string `json:"error,omitempty"` // the proxy's words, or what it does not ask for
 }
 
 // Disconnected is the State of a proxy that was connected and is not now.

@@ -191,12 +191,13 @@ func TestConvergenceOverPolls(t *testing.T) {
 		for _, ask := range []struct {
 			typeURL string
 			names   []string
-		}{{discovery.ClusterType, nil}, {discovery.ListenerType, nil}, {discovery.RouteType, []string{"80"}}, {discovery.EndpointType, nil}} {
-			a, err := m.s.V3(ask.typeURL, rest, versions[ask.typeURL], ask.names)
+		}{{discovery.ClusterType, nil}, {discovery.ListenerType, nil}, {discovery.RouteType, []string{"80"}}, {discovery.RouteType, []string{proxyTable}}, {discovery.EndpointType, nil}} {
+			key := ask.typeURL + strings.Join(ask.names, ",")
+			a, err := m.s.V3(ask.typeURL, rest, versions[key], ask.names)
 			if err != nil {
 				t.Fatal(err)
 			}
-			versions[ask.typeURL] = a.Version
+			versions[key] = a.Version
 		}
 	}
 	fetch := func() {

@@ -87,7 +87,7 @@ func connectAndTake(t *testing.T, s *discovery.Publisher, node string) *discover
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
-	for _, r := range []discovery.Request{{TypeURL: discovery.ClusterType}, {TypeURL: discovery.ListenerType}, {TypeURL: discovery.RouteType, Subscribe: []string{"80"}}} {
+	for _, r := range []discovery.Request{{TypeURL: discovery.ClusterType}, {TypeURL: discovery.ListenerType}, {TypeURL: discovery.EndpointType, Subscribe: []string{webEndpoints}}, {TypeURL: discovery.RouteType, Subscribe: []string{"80", proxyTable}}} {
 		if err := st.Receive(r); err != nil {
 			t.Fatal(err)
 		}
@@ -148,6 +148,9 @@ func TestStandingOfAMovedProxy(t *testing.T) {
 					p.ask(typeURL)
 				}
 				p.ask(discovery.RouteType, "80")
+				p.ask(discovery.RouteType, proxyTable)
+				p.ask(discovery.EndpointType, webEndpoints)
+				p.ask(discovery.EndpointType, "api.example|http")
 				time.Sleep(time.Second)
 			}
 		}

@@ -1,6 +1,7 @@
 package discovery_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ func (p poller) round() {
 	p.ask(discovery.ClusterType)
 	p.ask(discovery.ListenerType)
 	p.ask(discovery.RouteType, "80")
+	p.ask(discovery.RouteType, proxyTable)
 	p.ask(discovery.EndpointType, webEndpoints)
 	time.Sleep(5 * time.Second)
 }
@@ -105,6 +107,7 @@ func TestAReturningProxyThatPollsShowsItsEndpoints(t *testing.T) {
 			back.ask(discovery.ClusterType)
 			back.ask(discovery.ListenerType)
 			back.ask(discovery.RouteType, "80")
+			back.ask(discovery.RouteType, proxyTable)
 			time.Sleep(time.Second)
 		}
 		back.counted("before it polls for endpoints", web, 1, discovery.ObjectStatus{Proxies: 1})
@@ -146,4 +149,56 @@ func TestAProxyOverV1IsNeverSaidToRun(t *testing.T) {
 			t.Errorf("it runs %d and has fetched %d, want 0 and %d", one.Revision, one.Fetched, src.revision)
 		}
 	})
+}
+
+// TestAProxyThatPollsRunsNothingUntilItPollsForAll: a proxy that polls for only some of what it
+// should have runs nothing, and its status says what is missing.
+func TestAProxyThatPollsRunsNothingUntilItPollsForAll(t *testing.T) {
+	polls := []struct {
+		typeURL, name string
+		unasked       string // what the status says without this poll
+		of            string // for this type
+	}{
+		{discovery.ClusterType, "", "clusters", "clusters"},
+		{discovery.EndpointType, webEndpoints, "endpoints", "endpoints"},
+		{discovery.ListenerType, "", "listeners", "listeners"},
+		{discovery.RouteType, "80", "route table 80", "routes"},
+		{discovery.RouteType, proxyTable, "route table " + proxyTable, "routes"},
+	}
+	for subset := 1; subset < 1<<len(polls); subset++ {
+		if subset == 1<<1 {
+			continue // Polls for endpoints alone are not those of a proxy.
+		}
+		synctest.Test(t, func(t *testing.T) {
+			web := service(t, "web.example", "10.1.0.1")
+			src := newObjects(web)
+			p := newPoller(t, follow(t, src, discovery.Options{}))
+			for range 10 {
+				for i, poll := range polls {
+					switch {
+					case subset&(1<<i) == 0:
+					case poll.name == "":
+						p.ask(poll.typeURL)
+					default:
+						p.ask(poll.typeURL, poll.name)
+					}
+				}
+				time.Sleep(5 * time.Second)
+			}
+			want := discovery.ObjectStatus{Proxies: 1}
+			if subset == 1<<len(polls)-1 {
+				want.Running = 1
+			}
+			p.counted(fmt.Sprintf("subset %05b", subset), web, 1, want)
+			for i, poll := range polls {
+				if subset&(1<<i) != 0 {
+					continue
+				}
+				if got := p.s.Proxies()[0].Types[poll.of]; got.State != discovery.Stale || got.Error != "the proxy has not polled for "+poll.unasked {
+					t.Errorf("subset %05b: %s are %+v", subset, poll.of, got)
+				}
+				break
+			}
+		})
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/discovery/fleet"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
+	"github.com/pilot-api/pilot-api/internal/simulated"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -45,7 +46,12 @@ func TestALostStreamOfSecretsIsAwaited(t *testing.T) {
 					object(t, "VirtualService", "web", `{"hosts":["*"],"gateways":["edge"],"http":[{"directResponse":{"status":204}}]}`),
 					secret("a.example"))
 				s := follow(t, src, discovery.Options{})
-				stream(t, s, node)
+				proxy, err := simulated.Connect(s, node)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(proxy.Leave)
+				synctest.Wait()
 				st := takeSecret(t, s, node)
 				tc.end(st)
 				src.replace(2, secret("b.example"))

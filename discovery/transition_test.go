@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -47,10 +48,13 @@ func clusterOf(version string) string { return "out.web.example|http|version=" +
 type poller struct {
 	*testing.T
 	s    *discovery.Publisher
-	has  map[string]discovery.Answer // by type
+	has  map[string]discovery.Answer // by type, and by name for others than those of web.example
 	deny map[string]bool             // types that it refuses
 	kept map[string]string           // by type: a version that it keeps, because it refuses a part and applies the rest
 }
+
+// proxyTable is the route table of the port for HTTP proxies, which each sidecar has.
+const proxyTable = compile.ProxyTable
 
 func newPoller(t *testing.T, s *discovery.Publisher) poller {
 	return poller{t, s, map[string]discovery.Answer{}, map[string]bool{}, map[string]string{}}
@@ -64,15 +68,19 @@ func (p poller) at(s *discovery.Publisher) poller {
 
 func (p poller) ask(typeURL string, names ...string) discovery.Answer {
 	p.Helper()
-	has := cmp.Or(p.kept[typeURL], p.has[typeURL].Version)
+	key := typeURL
+	if len(names) == 1 && names[0] != "80" && names[0] != webEndpoints {
+		key += names[0]
+	}
+	has := cmp.Or(p.kept[key], p.has[key].Version)
 	a, err := p.s.V3(typeURL, mesh.Node{ID: nodeA}, has, names)
 	if err != nil {
 		p.Fatal(err)
 	}
 	if a.Version != has && !p.deny[typeURL] {
-		p.has[typeURL] = a
+		p.has[key] = a
 	}
-	return p.has[typeURL]
+	return p.has[key]
 }
 
 func (p poller) hasCluster(name string) bool {

@@ -35,7 +35,7 @@ const (
 type TypeStatus struct {
 	State   SyncState `json:"state"`
 	Version string    `json:"version,omitempty"` // last acknowledged, or fetched
-	Error   string    `json:"error,omitempty"`   // the proxy's words
+	Error   string    `json:"error,omitempty"`   // the proxy's words, or what it does not subscribe to
 }
 
 // ProxyStatus describes a proxy that is connected to this replica, or polled it

@@ -4,7 +4,6 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/stream"
-	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
 // EachState visits all connected proxies that have a view.
@@ -60,11 +59,11 @@ func (f *Fleet) present() []connectedProxy {
 // returns the newest configuration that the proxy's polls have fully confirmed, or nil for
 // none.
 func (c *Client) EachType(target *compiled.Polled, visit func(name string, s feedback.TypeStatus)) *compiled.Polled {
-	var secrets *xds.Set
-	if a, err := target.View.EncodedV3(c.Proxy.IP); err == nil {
-		secrets = a.Secrets
+	a, err := target.View.EncodedV3(c.Proxy.IP)
+	if err != nil {
+		return nil
 	}
-	return c.Transition.EachType(target, secrets, visit)
+	return c.Transition.EachType(target, a, c.Proxy.IP, visit)
 }
 
 // stateByPolls is that of a proxy which is on no stream.

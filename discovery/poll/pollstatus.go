@@ -14,8 +14,9 @@ import (
 
 // EachType calls visit with the proxy's sync state for each type. It may call visit several
 // times for a type. It returns the newest configuration that the proxy's polls have fully
-// confirmed, or nil for none. secrets are those of next.
-func (t *Transition) EachType(next *compiled.Polled, secrets *xds.Set, visit func(name string, s feedback.TypeStatus)) *compiled.Polled {
+// confirmed, or nil for none. answers are those of the view of next, and ip is the address of
+// the proxy.
+func (t *Transition) EachType(next *compiled.Polled, answers *compiled.V3Answers, ip string, visit func(name string, s feedback.TypeStatus)) *compiled.Polled {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.held) == 0 {
@@ -37,18 +38,39 @@ func (t *Transition) EachType(next *compiled.Polled, secrets *xds.Set, visit fun
 		}
 		note(name, s.passing.status(s.sent == target))
 	}
-	if secrets != nil && t.secrets.asked {
-		note("secrets", t.secrets.status(secrets))
+	if t.secrets.asked {
+		note("secrets", t.secrets.status(answers.Secrets))
 	}
 	if t.endpoints.asked {
 		note("endpoints", t.endpoints.status(next.Endpoints()))
-	} else if next.HasEndpoints() && !t.isWithoutEndpoints(next.View) {
-		settled = false // They were not polled here yet.
+	}
+	if name, words := t.unasked(next, answers, ip); words != "" {
+		t.at.CompareAndSwap(next, nil)
+		note(name, feedback.TypeStatus{State: feedback.Stale, Error: "the proxy has not polled for " + words})
 	}
 	if settled {
 		t.at.Store(next)
 	}
 	return t.at.Load()
+}
+
+// unasked returns what the proxy should have and does not poll for: the name of its type, and
+// words; "" if there is nothing.
+func (t *Transition) unasked(next *compiled.Polled, answers *compiled.V3Answers, ip string) (name, words string) {
+	polls := func(name string) bool { return t.routed[name] != nil }
+	l := t.routed[xds.ListenerType]
+	table := answers.UnaskedTable(ip, polls, func(string) bool { return l != nil && l.passing.refused() })
+	switch {
+	case t.asked.IsZero():
+		return "clusters", "clusters"
+	case next.HasEndpoints() && !t.endpoints.asked && !t.clusters.refused():
+		return "endpoints", "endpoints"
+	case len(next.View.Config.Listeners) > 0 && l == nil:
+		return "listeners", "listeners"
+	case table != "":
+		return "routes", "route table " + table
+	}
+	return "", ""
 }
 
 // HasPolled reports whether a proxy has polled.

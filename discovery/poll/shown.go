@@ -3,9 +3,7 @@ package poll
 import (
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
@@ -22,16 +20,6 @@ type shown struct {
 
 	over        passing // of one resource that it passes over
 	overSubject string  // its name, "" for none
-}
-
-// withoutEndpoints is after how many polls for clusters, and delays of polls for endpoints, a
-// proxy that has polled no endpoints has none. An Envoy waits between one and two delays
-// before each poll.
-const withoutEndpoints = 3
-
-// isWithoutEndpoints reports whether the proxy polls no endpoints, as far as is known.
-func (t *Transition) isWithoutEndpoints(v *compiled.View) bool {
-	return t.rounds >= withoutEndpoints && time.Since(t.firstAsked) >= withoutEndpoints*v.Config.Delay
 }
 
 // note takes in a poll for some names, with the version that it carries and that of what

@@ -55,8 +55,6 @@ type Transition struct {
 	clusters passing
 	// endpoints and secrets are polled one by one.
 	endpoints, secrets shown
-	rounds             int                             // polls for clusters
-	firstAsked         time.Time                       // when the first of them came
 	at                 atomic.Pointer[compiled.Polled] // the last one all of which it has shown to have
 	refuses            bool                            // what it is answered, of any type
 	Refusing           func(does bool)                 // is called when that changes
@@ -227,9 +225,6 @@ func (t *Transition) ask(now time.Time) {
 		t.pace.Store(int64(now.Sub(t.asked)))
 	}
 	t.asked = now
-	if t.rounds++; t.rounds == 1 {
-		t.firstAsked = now
-	}
 }
 
 // welcome treats a proxy as new if it has a version that it was not sent here: another
@@ -281,7 +276,7 @@ func (t *Transition) await(p Request, now time.Time) {
 // reset forgets what is known of the proxy, except its unknown versions.
 func (t *Transition) reset() {
 	t.held, t.routed, t.clusters, t.asked = nil, nil, passing{}, time.Time{}
-	t.endpoints, t.secrets, t.rounds = shown{asked: t.endpoints.asked}, shown{asked: t.secrets.asked}, 0
+	t.endpoints, t.secrets = shown{asked: t.endpoints.asked}, shown{asked: t.secrets.asked}
 	t.pace.Store(0)
 	t.noteRefusing()
 }

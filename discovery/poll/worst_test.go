@@ -23,7 +23,7 @@ func TestWorstOfTheTables(t *testing.T) {
 	}
 	for range 100 {
 		p := feedback.ProxyStatus{Types: map[string]feedback.TypeStatus{}}
-		h.EachType(compiled.NewPolled(v, xds.NewEndpointSet(nil, false)), nil, p.Note)
+		h.EachType(compiled.NewPolled(v, xds.NewEndpointSet(nil, false)), &compiled.V3Answers{View: v, Secrets: &xds.Set{}}, "", p.Note)
 		if types := p.Types; types["routes"].State != feedback.Rejected || types["routes"].Error == "" {
 			t.Fatalf("routes are %+v", types["routes"])
 		}

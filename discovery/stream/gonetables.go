@@ -164,13 +164,3 @@ func (st *Stream) hasWhatListenersNeed(target *compiled.Streamed) bool {
 	return has(&st.listeners, target.ListenersAt(st.proxy.Address())) && has(&st.routes, st.routesOf(target)) &&
 		st.unaskedTable(target) == "" && (!st.secrets.asked || hasSecrets())
 }
-
-// unaskedTable returns a route table that a listener names and the proxy does not subscribe to,
-// or "" if there is none. A proxy does not ask for the tables of a listener that it refuses.
-func (st *Stream) unaskedTable(target *compiled.Streamed) string {
-	refused := map[string]bool{}
-	for name := range st.listeners.nacks.Each(&st.listeners, target.ListenersAt(st.proxy.Address())) {
-		refused[name] = true
-	}
-	return target.UnaskedTable(st.proxy.Address(), st.routes.Wants, func(listener string) bool { return refused[listener] || refused[""] })
-}

@@ -13,18 +13,28 @@ import (
 // settle notes that a proxy has acked all that it should have, except what it is known to
 // nack and known objects are to blame for.
 func (st *Stream) settle(target *compiled.Streamed) {
-	if st.acked == target {
-		return
+	lacks := st.unasked(target).of != nil
+	if lacks && st.acked != nil && st.findUnasked(st.acked) == st.findUnasked(target) {
+		st.acked = nil // The proxy has unsubscribed from it.
 	}
-	for _, t := range st.subscriptions() {
-		if t.asked && !st.runs(t, target) {
-			return
-		}
+	if lacks || st.acked == target || !st.runsAllAsked(target) {
+		return
 	}
 	if st.clusters.asked || st.listeners.asked || st.onlySecrets && st.secrets.asked {
 		st.acked = target
 		st.settled.Store(true)
 	}
+}
+
+// runsAllAsked reports whether the proxy has acked all that it should have of the types that it
+// subscribes to, except what known objects are to blame for.
+func (st *Stream) runsAllAsked(target *compiled.Streamed) bool {
+	for _, t := range st.subscriptions() {
+		if t.asked && !st.runs(t, target) {
+			return false
+		}
+	}
+	return true
 }
 
 func (st *Stream) subscriptions() [5]*subscription {
@@ -211,6 +221,9 @@ func (st *Stream) SyncState(r feedback.SyncVisitor) feedback.ProxySyncState {
 			}
 		}
 		out.Note(r, xds.NameOf(t.typeURL), s)
+	}
+	if m := st.unasked(target); m.of != nil && st.runsAllAsked(target) {
+		out.Note(r, xds.NameOf(m.of.typeURL), feedback.TypeStatus{State: feedback.Stale, Error: "the proxy has not subscribed to " + m.what})
 	}
 	out.NoteWithheld(r, st.withheld(target))
 	out.State = feedback.OrSent(out.State)

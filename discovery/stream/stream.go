@@ -39,6 +39,7 @@ type Stream struct {
 	routes    subscription
 	secrets   subscription
 	gone      goneTables
+	notAsked  notAsked
 	own       ownSecrets
 	hosts     *hosts             // that the proxy asks for; nil if it has all
 	acked     *compiled.Streamed // the last Streamed that the proxy acked completely
@@ -300,6 +301,7 @@ func (st *Stream) subscriptionTo(typeURL string) *subscription {
 }
 
 func (st *Stream) receive(t *subscription, r Request) error {
+	st.notAsked = notAsked{}
 	current := t.answered(r)
 	switch {
 	case st.delta:

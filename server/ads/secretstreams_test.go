@@ -30,11 +30,7 @@ func inApart(t *testing.T, test func(t *testing.T, w apartWorld)) {
 		src := newSource(l.objects...)
 		s := serve(t, src)
 		s.privately = true
-		w := apartWorld{l, src, s, s.connect(kind, l.node), s.connectSecrets(kind, &corev3.Node{Id: l.node})}
-		w.everything.subscribe(cds)
-		w.everything.ack(w.everything.told()...)
-		w.everything.subscribe(lds)
-		w.everything.ack(w.everything.told()...)
+		w := apartWorld{l, src, s, newEnvoy(s.connect(kind, l.node)).start().client, s.connectSecrets(kind, &corev3.Node{Id: l.node})}
 		test(t, w)
 	})
 }
@@ -161,9 +157,7 @@ func TestOnlySecretsAreNoProxy(t *testing.T) {
 			}
 		}
 		absent("with secrets alone", 0)
-		w.everything = s.connect(kind, l.node)
-		w.everything.subscribe(lds)
-		w.everything.ack(w.everything.told()...)
+		w.everything = newEnvoy(s.connect(kind, l.node)).start().client
 		w.runs(t, l.other, true)
 
 		// It does not count any more when that ends, however long its secrets go on.

@@ -51,5 +51,10 @@ func Doing(p client.Proxy) string {
 			return fmt.Sprintf("refuses its %s and %s: %s", name, runs, cmp.Or(cli.OneLine(t.Error), "it does not say why"))
 		}
 	}
+	for _, name := range explain.Types {
+		if t := p.Types[name]; t.Error != "" {
+			return runs + ": " + cli.OneLine(t.Error)
+		}
+	}
 	return runs
 }
