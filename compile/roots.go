@@ -35,7 +35,7 @@ func (rd *reader) rootsSecret(name string) *ir.Secret {
 	if roots.Certificates == "" || name != rd.rootsName.Get(rd.r, none{}) {
 		return nil
 	}
-	return &ir.Secret{Name: name, CACertificates: roots.Certificates, Revoked: roots.Revoked}
+	return &ir.Secret{Name: name, CACertificates: roots.Certificates, Revoked: roots.Revoked, Roots: roots.Names}
 }
 
 // filesOfWorkloads returns the certificates that the settings name for all workloads, with the

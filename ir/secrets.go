@@ -18,6 +18,8 @@ type Secret struct {
 	// Revoked are lists of revoked certificates of the authorities, "" for none. If there are
 	// some, the issuer of each certificate that is shown must have one.
 	Revoked string `json:",omitempty"`
+	// Roots are the names of the authorities if they are the roots of the mesh, with commas.
+	Roots string `json:",omitempty"`
 	Origins []diag.Ref
 }
 

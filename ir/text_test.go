@@ -141,7 +141,7 @@ const public = `
 	AccessPolicy.Name AccessStep.Action Test.Attribute Test.Block Test.Name Test.Path TextTest.Exact TextTest.Prefix TextTest.Regex TextTest.Suffix TextTest.Template
 	CORS.AllowHeaders CORS.AllowMethods CORS.ExposeHeaders
 	ClientCertificate.CAFile ClientCertificate.CASecretName ClientCertificate.CRLFile ClientCertificate.CertificateHashes ClientCertificate.KeyHashes ClientCertificate.SubjectAltNames ClientCertificate.URIPrefix
-	LocalSDS.File LocalSDS.Socket Secret.Revoked
+	LocalSDS.File LocalSDS.Socket Secret.Revoked Secret.Roots
 	ClientTLS.CAFile ClientTLS.CASecretName ClientTLS.CRLFile ClientTLS.CertificateFile ClientTLS.KeyFile ClientTLS.SecretName ClientTLS.SNI ClientTLS.SubjectAltNames ClientTLS.ALPN ClientTLS.URIPrefix
 	Cluster.EndpointKey Cluster.LoadBalancer Cluster.Name Cluster.Type
 	Cookie.Name Cookie.Path

@@ -6,6 +6,8 @@ package mesh
 type Roots struct {
 	// Certificates are the authorities that workloads trust, in PEM.
 	Certificates string
+	// Names are the names of these authorities, with commas.
+	Names string
 	// Revoked are the lists of revoked certificates of these authorities, in PEM; "" for none.
 	// If there are some, each issuer of certificates of workloads has one.
 	Revoked string

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/go-chi/chi/v5"
 	authentication "k8s.io/api/authentication/v1"
@@ -22,7 +23,7 @@ func (s *Server) kindEndpoints(kind *schema.Kind, version string) []openapi.Endp
 // registryEndpoints returns the endpoints for objects of several kinds and for
 // proxies.
 func (s *Server) registryEndpoints() []openapi.Endpoint {
-	out := append([]openapi.Endpoint{s.watches.Endpoint(), s.objects.ChangesEndpoint()}, s.actions.Endpoints()...)
+	out := slices.Concat([]openapi.Endpoint{s.watches.Endpoint(), s.objects.ChangesEndpoint()}, s.actions.Endpoints(), s.mesh.Endpoints())
 	if s.inspect != nil {
 		out = append(out, s.inspect.Endpoints()...)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"runtime"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/security/audit"
 	"github.com/pilot-api/pilot-api/security/authn"
 	"github.com/pilot-api/pilot-api/security/authz"
+	"github.com/pilot-api/pilot-api/security/ca"
 	"github.com/pilot-api/pilot-api/server/admission"
 	"github.com/pilot-api/pilot-api/server/gate"
 	"github.com/pilot-api/pilot-api/server/proxyauth"
@@ -54,6 +56,10 @@ type Options struct {
 	Audit *audit.Log
 	// Tokens issues tokens of ServiceAccounts. Nil means that the server issues none.
 	Tokens *authn.AccountTokens
+	// Authority is the certificate authority of the mesh, nil if there is none. RotateAuthority
+	// does a step of the rotation of its root; nil if its root is not made by servers.
+	Authority       *ca.CA
+	RotateAuthority func(context.Context, ca.Step) error
 	// Peers are the other replicas; nil if there are none.
 	Peers replica.Peers
 	// Ready are the checks of /readyz, run in this order.

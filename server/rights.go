@@ -14,6 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/security/audit"
 	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/security/identity"
+	"github.com/pilot-api/pilot-api/server/authority"
 	"github.com/pilot-api/pilot-api/server/inspect"
 	"github.com/pilot-api/pilot-api/server/openapi"
 	"github.com/pilot-api/pilot-api/server/wire"
@@ -106,6 +107,8 @@ var registryRights = func() rights {
 		"GET " + inspect.ProxiesPath + "/{node}/config/{type}": ofProxies("get", "config"),
 		"GET " + inspect.ProxiesPath + "/{node}/route":         ofProxies("get", "route"),
 		"POST " + base + "/preview":                            inNamespaces("create", "previews", "for all namespaces, or in those of the objects; then the preview is of the proxies there"),
+		"GET " + authority.Path:                                in("get", "authority", ""),
+		"POST " + authority.RotationPath:                       in("create", "authority", "rotation"),
 		"POST " + accessReviewsPath:                            {verb: "create", group: reviewsGroup, resource: "selfsubjectaccessreviews"},
 		"POST " + subjectReviewsPath:                           {verb: "create", group: reviewsGroup, resource: "subjectaccessreviews"},
 		"POST " + tokenPath:                                    {verb: "create", resource: "serviceaccounts", subresource: "token"},

@@ -14,6 +14,7 @@
 //	watch      watches
 //	actions    Transactions and Rollbacks
 //	inspect    proxies, their configuration, problems, previews
+//	authority  the certificate authority of the mesh
 //	rest       discovery by polls (package ads has the streams)
 //
 // In this package:
@@ -49,6 +50,7 @@ import (
 	"github.com/pilot-api/pilot-api/security/authz"
 	"github.com/pilot-api/pilot-api/server/actions"
 	"github.com/pilot-api/pilot-api/server/answer"
+	"github.com/pilot-api/pilot-api/server/authority"
 	"github.com/pilot-api/pilot-api/server/gate"
 	"github.com/pilot-api/pilot-api/server/inspect"
 	"github.com/pilot-api/pilot-api/server/intake"
@@ -75,6 +77,7 @@ type Server struct {
 	actions  *actions.Handler
 	watches  *watch.Handler
 	inspect  *inspect.Handler // nil without discovery
+	mesh     *authority.Handler
 
 	stopping chan struct{} // closed when watches must end
 	stop     func()
@@ -122,6 +125,11 @@ func (s *Server) compose() {
 		})
 		await = s.inspect.AwaitPublished
 	}
+	asked := authority.Options{CA: opts.Authority, Rotate: opts.RotateAuthority, Bodies: s.bodies}
+	if s.inspect != nil {
+		asked.Proxies = s.inspect.ProxiesEverywhere
+	}
+	s.mesh = authority.New(asked)
 	s.objects = objects.New(objects.Options{
 		Store: writes, MaxTransaction: opts.MaxTransaction, Reads: opts.Reads, RevisionTimeout: opts.RevisionTimeout,
 		AwaitPublished: await, Check: check, Statuses: shown, Bodies: s.bodies, LargeReads: reads, Pacer: s.pacer, Guard: s.guard,

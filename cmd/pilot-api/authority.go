@@ -97,6 +97,8 @@ const authorityFilesName = "--ca-cert"
 type authority struct {
 	*ca.CA
 	run func(context.Context) error
+	// rotate does a step of the rotation of the root; nil if servers do not make it.
+	rotate func(context.Context, ca.Step) error
 }
 
 // newAuthority returns the authority of the flags.
@@ -167,7 +169,8 @@ func (a *authority) keptIn(b backend, o *options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	a.run = ca.NewShared(a.CA, document.New(b.client, o.etcdPrefix, etcd.AuthorityName, log), sealer, log).Run
+	shared := ca.NewShared(a.CA, document.New(b.client, o.etcdPrefix, etcd.AuthorityName, log), sealer, log)
+	a.run, a.rotate = shared.Run, shared.Rotate
 	return nil
 }
 

@@ -47,6 +47,9 @@ func newAPI(b *base, at *listeners, s *storage, c *accessControl, p *publisher) 
 		Roles:       c.roles,
 		Hosts:       c.hosts,
 
+		Authority:       b.signing.CA,
+		RotateAuthority: b.signing.rotate,
+
 		Domain:   b.domain,
 		Ready:    readiness(s.backend, s.lag, c.known, p.Publisher, s.others),
 		Registry: b.registry,

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/envoy/envoytest"
 	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/internal/testbed"
 	"github.com/pilot-api/pilot-api/internal/wholefile"
 	"github.com/pilot-api/pilot-api/security/authn"
 )
@@ -36,6 +38,7 @@ type pairOfEnvoys struct {
 	web     *workload
 	api     *workload
 	dir     string
+	bin     string // the folder of istioctl
 }
 
 // The mesh of the two workloads.
@@ -108,6 +111,9 @@ func (p *pairOfEnvoys) create(t *testing.T, text string) {
 	}
 }
 
+// firstLife is how long the first certificates last.
+const firstLife = 30 * time.Second
+
 // member returns a workload with an account and its first certificate.
 func (p *pairOfEnvoys) member(t *testing.T, account string) *workload {
 	t.Helper()
@@ -117,7 +123,7 @@ func (p *pairOfEnvoys) member(t *testing.T, account string) *workload {
 	if err := os.Mkdir(w.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	w.renew(t, 0)
+	w.renew(t, firstLife)
 	return w
 }
 
@@ -267,23 +273,66 @@ func (p *pairOfEnvoys) load() (stop func() (sent int, failed []error)) {
 	}
 }
 
-// TestCertificatesAreRenewedUnderLoad checks that the Envoys take their certificates from files
-// and the roots from the server, and that no request fails while certificates are renewed.
-func TestCertificatesAreRenewedUnderLoad(t *testing.T) {
+// istioctl runs a command as bob, who may do everything.
+func (p *pairOfEnvoys) istioctl(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(p.bin, "istioctl"), append(args, "--server", "https://"+p.secured.api,
+		"--certificate-authority", p.at("authority.crt"), "--client-certificate", p.at("bob.crt"), "--client-key", p.at("bob.key"))...)
+	cmd.Env = []string{"HOME=" + p.dir}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// must runs a command whose output must have some words.
+func (p *pairOfEnvoys) must(t *testing.T, words string, args ...string) {
+	t.Helper()
+	if out, err := p.istioctl(t, args...); err != nil || !strings.Contains(out, words) {
+		t.Fatalf("istioctl %q: %v\n%s\nwant %q", args, err, out, words)
+	}
+}
+
+// TestTheRootIsRotatedUnderLoad rotates the root, and renews the certificates of both Envoys
+// before and after, while requests go on. None fails. The old root stays until no certificate
+// counts that it signed.
+func TestTheRootIsRotatedUnderLoad(t *testing.T) {
 	outside.Slow(t)
+	bin := t.TempDir()
+	if err := testbed.Build(bin, "istioctl"); err != nil {
+		t.Fatal(err)
+	}
 	for _, api := range []envoy.API{envoy.Delta, envoy.ADS} {
 		t.Run(string(api), func(t *testing.T) {
+			t.Parallel()
 			p := startPair(t, api)
+			p.bin = bin
 			p.reach(t)
 			stop := p.load()
-			for range 2 {
+			renew := func(life time.Duration) {
 				for _, w := range []*workload{p.web, p.api} {
-					leaf := w.renew(t, 0)
-					w.shows(t, leaf)
+					w.shows(t, w.renew(t, life))
 				}
 			}
+			renew(firstLife)
+			p.must(t, "next: istioctl ca rotate add", "ca", "status")
+			p.must(t, "add: done", "ca", "rotate", "add")
+			p.must(t, "2 of 2 proxies have acknowledged these roots", "ca", "rotate", "sign", "--wait", "1m")
+			if out, err := p.istioctl(t, "ca", "rotate", "drop"); err == nil || !strings.Contains(out, "signed count until") {
+				t.Errorf("the old root is dropped while its certificates count: %v %s", err, out)
+			}
+			renew(0)
+			p.must(t, "next: istioctl ca rotate add", "ca", "rotate", "drop", "--wait", "2m")
+			eventually(t, "both proxies have the new root alone", func() error {
+				out, err := p.istioctl(t, "ca", "status")
+				if err == nil && !strings.Contains(out, "2 of 2 proxies") {
+					err = errors.New(out)
+				}
+				return err
+			})
+			renew(0)
 			if sent, failed := stop(); len(failed) > 0 || sent == 0 {
 				t.Errorf("of %d requests failed %v", sent, failed)
+			} else {
+				t.Logf("%d requests", sent)
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -60,6 +61,28 @@ type ProxyStatus struct {
 	// Fetched is the revision that a v1 proxy has fetched. Its endpoints may be older.
 	Fetched int64                 `json:"fetchedRevision,omitempty"`
 	Types   map[string]TypeStatus `json:"types"` // by clusters, listeners, routes, endpoints, secrets
+	// Roots is nil for a proxy that does not take the roots of the mesh from this server.
+	Roots *RootsStatus `json:"roots,omitempty"`
+}
+
+// RootsStatus says which roots of the mesh a proxy trusts.
+type RootsStatus struct {
+	// Names are the names of the authorities that the proxy should trust.
+	Names []string `json:"names"`
+	// Acknowledged means that the proxy has acknowledged them.
+	Acknowledged bool `json:"acknowledged"`
+}
+
+// NoteRoots sets Roots for a proxy with a configuration. Types must be complete.
+func (p *ProxyStatus) NoteRoots(config *ir.Config) {
+	if p.Transport == OverV1 || p.Transport == OverGRPC {
+		return // They take no secrets.
+	}
+	for _, s := range config.Secrets {
+		if s.Roots != "" {
+			p.Roots = &RootsStatus{strings.Split(s.Roots, ","), p.Types["secrets"].State == Synced}
+		}
+	}
 }
 
 // Note adds the state of a type. Of several route tables, the worst state counts.

@@ -65,6 +65,9 @@ func (c *Client) addStatus(all []feedback.ProxyStatus, of feedback.Subjects, sin
 	} else {
 		p.Revision = one.Revision
 	}
+	if one.View != nil {
+		p.NoteRoots(one.View.Config)
+	}
 	return append(all, p)
 }
 

@@ -235,6 +235,7 @@ func TestBuiltInsAreValid(t *testing.T) {
 		{authz.Attributes{Verb: "get", Path: "/metrics"}, false, false, false, true},
 		{authz.Attributes{Verb: "list", Group: "registry.istio.io", Resource: "problems"}, true, true, true, true},
 		{authz.Attributes{Verb: "get", Group: "registry.istio.io", Resource: "standings"}, false, false, false, false},
+		{authz.Attributes{Verb: "create", Group: "registry.istio.io", Resource: "authority", Subresource: "rotation"}, false, false, false, false},
 	} {
 		for name, want := range map[string]bool{authz.RoleView: tc.view, authz.RoleEdit: tc.edit, authz.RoleAdmin: tc.admin, authz.RoleMonitoring: tc.monitoring, authz.RoleClusterAdmin: true} {
 			if got := roles.Authorize(t.Context(), identity.Identity{Name: name}, tc.a); got.Allowed != want {

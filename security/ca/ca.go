@@ -2,6 +2,7 @@ package ca
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -129,13 +130,13 @@ var ErrTooMany = errors.New("the account asks for too many certificates: try aga
 // Sign returns a certificate for an account, for the key of a request in PEM. It lasts for ttl,
 // or Options.TTL if ttl is 0. The caller must have proved that the request comes from the
 // account. The error is a *Refusal, ErrNoIssuer or ErrTooMany.
-func (c *CA) Sign(request string, owner Account, ttl time.Duration) (*Issued, error) {
-	issued, err := c.sign(request, owner, ttl)
+func (c *CA) Sign(ctx context.Context, request string, owner Account, ttl time.Duration) (*Issued, error) {
+	issued, err := c.sign(ctx, request, owner, ttl)
 	c.metrics.count(err)
 	return issued, err
 }
 
-func (c *CA) sign(request string, owner Account, ttl time.Duration) (*Issued, error) {
+func (c *CA) sign(ctx context.Context, request string, owner Account, ttl time.Duration) (*Issued, error) {
 	id, err := c.ID(owner)
 	if err != nil {
 		return nil, refuse("%s/%s can be no part of a SPIFFE ID: %v", owner.Namespace, owner.Name, err)
@@ -157,7 +158,14 @@ func (c *CA) sign(request string, owner Account, ttl time.Duration) (*Issued, er
 	case trust.Issuer == nil:
 		return nil, fmt.Errorf("%w: %s", ErrNoIssuer, trust.Lack)
 	}
-	return c.issue(trust, key, id, cmp.Or(ttl, c.opts.TTL))
+	issued, err := c.issue(trust, key, id, cmp.Or(ttl, c.opts.TTL))
+	if err == nil {
+		err = trust.covered(ctx, issued.Leaf().NotAfter)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return issued, nil
 }
 
 // issue signs a certificate. It ends with its issuers at the latest.

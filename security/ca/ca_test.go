@@ -143,7 +143,7 @@ func TestSignedCertificates(t *testing.T) {
 	for issuer, by := range issuers {
 		for kind, key := range keys {
 			t.Run(issuer+" "+kind, func(t *testing.T) {
-				issued, err := trusting(t, by, ca.Options{}).Sign(request(t, key, nil), reviews, 0)
+				issued, err := trusting(t, by, ca.Options{}).Sign(t.Context(), request(t, key, nil), reviews, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -185,7 +185,7 @@ func TestLives(t *testing.T) {
 		"the root ends":    {short, 2 * time.Hour, time.Hour},
 		"root under chain": {newAuthority(t, 1000*time.Hour, short), 2 * time.Hour, time.Hour},
 	} {
-		issued, err := trusting(t, c.by, ca.Options{}).Sign(text, reviews, c.ask)
+		issued, err := trusting(t, c.by, ca.Options{}).Sign(t.Context(), text, reviews, c.ask)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -199,10 +199,10 @@ func TestLives(t *testing.T) {
 		c.SetTrust(trust)
 		t.Error("an authority that has ended was taken")
 	}
-	if _, err := trusting(t, short, ca.Options{MaxTTL: time.Hour}).Sign(text, reviews, 61*time.Minute); !isRefusal(err, "at most 1h0m0s") {
+	if _, err := trusting(t, short, ca.Options{MaxTTL: time.Hour}).Sign(t.Context(), text, reviews, 61*time.Minute); !isRefusal(err, "at most 1h0m0s") {
 		t.Error(err)
 	}
-	if _, err := trusting(t, short, ca.Options{}).Sign(text, reviews, -time.Second); !isRefusal(err, "at most") {
+	if _, err := trusting(t, short, ca.Options{}).Sign(t.Context(), text, reviews, -time.Second); !isRefusal(err, "at most") {
 		t.Error(err)
 	}
 }
@@ -279,14 +279,14 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	c := trusting(t, newAuthority(t, time.Hour, nil), ca.Options{})
 	for name, one := range cases {
-		if issued, err := c.Sign(one.request, reviews, 0); !isRefusal(err, one.want) || issued != nil {
+		if issued, err := c.Sign(t.Context(), one.request, reviews, 0); !isRefusal(err, one.want) || issued != nil {
 			t.Errorf("%s: %v, want %q", name, err, one.want)
 		}
 	}
-	if _, err := c.Sign(asking(func(r *x509.CertificateRequest) { r.URIs = []*url.URL{uri(reviewsID)} }), reviews, 0); err != nil {
+	if _, err := c.Sign(t.Context(), asking(func(r *x509.CertificateRequest) { r.URIs = []*url.URL{uri(reviewsID)} }), reviews, 0); err != nil {
 		t.Error("its own name:", err)
 	}
-	if _, err := c.Sign(good, ca.Account{Namespace: "shop", Name: "a/b"}, 0); !isRefusal(err, "no part of a SPIFFE ID") {
+	if _, err := c.Sign(t.Context(), good, ca.Account{Namespace: "shop", Name: "a/b"}, 0); !isRefusal(err, "no part of a SPIFFE ID") {
 		t.Error(err)
 	}
 }
@@ -295,11 +295,11 @@ func TestRefusedRequests(t *testing.T) {
 func TestNoAuthority(t *testing.T) {
 	text := request(t, onCurve(t, elliptic.P256()), nil)
 	c := newCA(t, ca.Options{})
-	if _, err := c.Sign(text, reviews, 0); !errors.Is(err, ca.ErrNoIssuer) {
+	if _, err := c.Sign(t.Context(), text, reviews, 0); !errors.Is(err, ca.ErrNoIssuer) {
 		t.Error(err)
 	}
 	c.SetTrust(&ca.Trust{Lack: "its key is lost"})
-	if _, err := c.Sign(text, reviews, 0); !errors.Is(err, ca.ErrNoIssuer) || !strings.Contains(err.Error(), "its key is lost") {
+	if _, err := c.Sign(t.Context(), text, reviews, 0); !errors.Is(err, ca.ErrNoIssuer) || !strings.Contains(err.Error(), "its key is lost") {
 		t.Error(err)
 	}
 }
@@ -310,7 +310,7 @@ func TestAnAccountThatAsksForTooMuch(t *testing.T) {
 	refused := false
 	for range 100_000 {
 		// A broken request costs as much of the allowance as a good one.
-		if _, err := c.Sign("", reviews, 0); errors.Is(err, ca.ErrTooMany) {
+		if _, err := c.Sign(t.Context(), "", reviews, 0); errors.Is(err, ca.ErrTooMany) {
 			refused = true
 			break
 		}
@@ -318,7 +318,7 @@ func TestAnAccountThatAsksForTooMuch(t *testing.T) {
 	if !refused {
 		t.Error("an account may ask without end")
 	}
-	if _, err := c.Sign(request(t, onCurve(t, elliptic.P256()), nil), ca.Account{Namespace: "shop", Name: "other"}, 0); err != nil {
+	if _, err := c.Sign(t.Context(), request(t, onCurve(t, elliptic.P256()), nil), ca.Account{Namespace: "shop", Name: "other"}, 0); err != nil {
 		t.Error(err)
 	}
 }
@@ -327,7 +327,7 @@ func TestAnAccountThatAsksForTooMuch(t *testing.T) {
 func TestUnusableAuthorities(t *testing.T) {
 	root := newAuthority(t, time.Hour, nil)
 	good, other := root.pair(t), newAuthority(t, time.Hour, nil)
-	leaf, err := trusting(t, root, ca.Options{}).Sign(request(t, onCurve(t, elliptic.P256()), nil), reviews, 0)
+	leaf, err := trusting(t, root, ca.Options{}).Sign(t.Context(), request(t, onCurve(t, elliptic.P256()), nil), reviews, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func FuzzRequests(f *testing.F) {
 	f.Add([]byte(request(f, key, func(r *x509.CertificateRequest) { r.DNSNames = []string{"*"} })))
 	c := trusting(f, newAuthority(f, time.Hour, nil), ca.Options{})
 	f.Fuzz(func(t *testing.T, text []byte) {
-		issued, err := c.Sign(string(text), ca.Account{Namespace: "shop", Name: fmt.Sprintf("a%d", len(text))}, 0)
+		issued, err := c.Sign(t.Context(), string(text), ca.Account{Namespace: "shop", Name: fmt.Sprintf("a%d", len(text))}, 0)
 		if err != nil {
 			return
 		}
@@ -373,7 +373,7 @@ func BenchmarkSign(b *testing.B) {
 	for b.Loop() {
 		n++
 		// Each account has an allowance.
-		if _, err := c.Sign(text, ca.Account{Namespace: "shop", Name: fmt.Sprint("a", n/500)}, 0); err != nil {
+		if _, err := c.Sign(b.Context(), text, ca.Account{Namespace: "shop", Name: fmt.Sprint("a", n/500)}, 0); err != nil {
 			b.Fatal(err)
 		}
 	}

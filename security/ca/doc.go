@@ -10,6 +10,7 @@
 //	trust.go      Trust: the roots, and the issuer that signs
 //	files.go      an authority in files
 //	shared.go     an authority that servers make and share
+//	rotation.go   the rotation of its root, step by step
 //	sealed.go     keys that are stored encrypted
 //	metrics.go    counts of requests, and the end of the issuer
 package ca

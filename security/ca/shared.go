@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/pilot-api/pilot-api/credential"
@@ -34,11 +35,12 @@ type Shared struct {
 	document Document
 	sealer   *Sealer
 	log      *slog.Logger
+	mu       sync.Mutex // held while the trust is replaced
 }
 
 // NewShared returns the authority in a document for a CA. sealer opens its keys.
 func NewShared(c *CA, document Document, sealer *Sealer, log *slog.Logger) *Shared {
-	return &Shared{c, document, sealer, log}
+	return &Shared{ca: c, document: document, sealer: sealer, log: log}
 }
 
 // sharedState is the content of the document.
@@ -52,6 +54,23 @@ type sharedAuthority struct {
 	Name        string `json:"name"`
 	Certificate string `json:"certificate"` // in PEM
 	Key         []byte `json:"key"`         // PKCS #8, encrypted
+	// LastEnd is when the last certificate ends that the authority may have signed; zero if
+	// that is not known.
+	LastEnd time.Time `json:"lastEnd,omitzero"`
+}
+
+// parseShared reads the content of the document.
+func parseShared(text string) (*sharedState, error) {
+	var state sharedState
+	if err := json.Unmarshal([]byte(text), &state); err != nil {
+		return nil, fmt.Errorf("the shared authority cannot be read: %w", err)
+	}
+	return &state, nil
+}
+
+func (s *sharedState) text() (string, error) {
+	out, err := json.Marshal(s)
+	return string(out), err
 }
 
 // Run makes the first authority, if there is none, and keeps the trust of the CA up to date
@@ -62,15 +81,26 @@ func (s *Shared) Run(ctx context.Context) error {
 			s.begin(ctx)
 			return
 		}
-		trust, err := s.read(text)
-		if err != nil {
-			s.log.Error("the shared authority cannot be read: nothing is signed until it can", "error", err)
-			trust = &Trust{Lack: "the shared authority cannot be read"}
-		} else if trust.Issuer == nil {
-			s.log.Error("this server cannot sign certificates", "error", trust.Lack)
-		}
-		s.ca.SetTrust(trust)
+		s.take(text)
 	})
+}
+
+// take sets the trust of the CA to that of a document. If it cannot be read, workloads go on to
+// trust what they did, and nothing is signed.
+func (s *Shared) take(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	trust, err := s.read(text)
+	if err != nil {
+		s.log.Error("the shared authority cannot be read: nothing is signed until it can", "error", err)
+		trust = &Trust{Lack: "the shared authority cannot be read"}
+		if before, _ := s.ca.Trust(); before != nil {
+			trust.Roots, trust.lastEnds = before.Roots, before.lastEnds
+		}
+	} else if trust.Issuer == nil {
+		s.log.Error("this server cannot sign certificates", "error", trust.Lack)
+	}
+	s.ca.SetTrust(trust)
 }
 
 // begin makes the first authority. If it fails, Follow tries again with the next change, and
@@ -85,8 +115,7 @@ func (s *Shared) begin(ctx context.Context) {
 			if err != nil {
 				return "", err
 			}
-			out, err := json.Marshal(sharedState{[]sharedAuthority{first}, first.Name})
-			return string(out), err
+			return (&sharedState{[]sharedAuthority{first}, first.Name}).text()
 		})
 		if err == nil {
 			return
@@ -124,24 +153,24 @@ func (s *Shared) make() (sharedAuthority, error) {
 		return sharedAuthority{}, err
 	}
 	name := Name(certificate)
-	return sharedAuthority{name, certificatesPEM([]*x509.Certificate{certificate}), s.sealer.seal(name, private)}, nil
+	return sharedAuthority{Name: name, Certificate: certificatesPEM([]*x509.Certificate{certificate}), Key: s.sealer.seal(name, private), LastEnd: now.UTC()}, nil
 }
 
 // read returns the trust in a document. If the key of the signer cannot be opened, there are
 // roots and no issuer.
 func (s *Shared) read(text string) (*Trust, error) {
-	var state sharedState
-	if err := json.Unmarshal([]byte(text), &state); err != nil {
+	state, err := parseShared(text)
+	if err != nil {
 		return nil, err
 	}
-	trust := &Trust{Lack: fmt.Sprintf("the authority %s, which signs, is not among the shared ones", state.Signer)}
+	trust := &Trust{next: state.next(), lastEnds: map[string]time.Time{}, Lack: fmt.Sprintf("the authority %s, which signs, is not among the shared ones", state.Signer)}
 	for _, one := range state.Authorities {
 		list, err := credential.Certificates(one.Certificate)
 		if err != nil {
 			return nil, fmt.Errorf("authority %s: %w", one.Name, err)
 		}
 		root := list[0]
-		trust.Roots = append(trust.Roots, root)
+		trust.Roots, trust.lastEnds[one.Name] = append(trust.Roots, root), one.LastEnd
 		if one.Name != state.Signer {
 			continue
 		}
@@ -151,6 +180,7 @@ func (s *Shared) read(text string) (*Trust, error) {
 			continue
 		}
 		trust.Issuer, trust.Lack = &Issuer{Chain: []*x509.Certificate{root}, Root: root, key: key}, ""
+		trust.cover = func(ctx context.Context, end time.Time) error { return s.cover(ctx, one.Name, end) }
 	}
 	return trust, nil
 }

@@ -59,7 +59,7 @@ func TestServersShareOneAuthority(t *testing.T) {
 		if known(c).RootsPEM() != roots {
 			t.Error("servers have different roots")
 		}
-		issued, err := c.Sign(text, reviews, 0)
+		issued, err := c.Sign(t.Context(), text, reviews, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestServersShareOneAuthority(t *testing.T) {
 	if known(stranger).RootsPEM() != roots {
 		t.Error("a server with another key has other roots")
 	}
-	if _, err := stranger.Sign(text, reviews, 0); !errors.Is(err, ca.ErrNoIssuer) || !strings.Contains(err.Error(), "--ca-store-key") {
+	if _, err := stranger.Sign(t.Context(), text, reviews, 0); !errors.Is(err, ca.ErrNoIssuer) || !strings.Contains(err.Error(), "--ca-store-key") {
 		t.Error(err)
 	}
 	stored, err := client.Get(t.Context(), "/test/ca")
@@ -100,7 +100,7 @@ func TestADamagedDocument(t *testing.T) {
 		<-changed
 	}
 	text := request(t, onCurve(t, elliptic.P256()), nil)
-	if _, err := c.Sign(text, reviews, 0); !errors.Is(err, ca.ErrNoIssuer) {
+	if _, err := c.Sign(t.Context(), text, reviews, 0); !errors.Is(err, ca.ErrNoIssuer) {
 		t.Error(err)
 	}
 	_, changed = c.Trust()
@@ -108,7 +108,7 @@ func TestADamagedDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-changed
-	if _, err := c.Sign(text, reviews, 0); err != nil {
+	if _, err := c.Sign(t.Context(), text, reviews, 0); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,12 +1,14 @@
 package ca
 
 import (
+	"context"
 	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
 	"strings"
+	"time"
 )
 
 // Trust is what the workloads of a mesh trust at one time, and what signs their certificates.
@@ -17,6 +19,29 @@ type Trust struct {
 	// Issuer signs; nil if nothing can be signed. Lack then says why.
 	Issuer *Issuer
 	Lack   string
+
+	next     Step                 // of the rotation; "" for none
+	lastEnds map[string]time.Time // of the certificates that authorities may have signed, by name
+	// cover makes all servers know that the issuer signs a certificate with an end; nil if they
+	// need not.
+	cover func(ctx context.Context, end time.Time) error
+}
+
+// covered makes sure that all servers know that the issuer signs a certificate with an end.
+func (t *Trust) covered(ctx context.Context, end time.Time) error {
+	if t.cover == nil || !end.After(t.lastEnds[Name(t.Issuer.Root)]) {
+		return nil
+	}
+	return t.cover(ctx, end)
+}
+
+// RootNames returns the names of the roots, with commas.
+func (t *Trust) RootNames() string {
+	var names []string
+	for _, root := range t.Roots {
+		names = append(names, Name(root))
+	}
+	return strings.Join(names, ",")
 }
 
 // Issuer signs certificates.

@@ -66,7 +66,7 @@ func (s *Server) CreateCertificate(ctx context.Context, r *security.IstioCertifi
 	case err != nil:
 		return nil, status.Errorf(codes.Unauthenticated, "the sender of the request for a certificate does not prove a ServiceAccount: %v", err)
 	}
-	issued, err := s.sign(proof, r)
+	issued, err := s.sign(ctx, proof, r)
 	if err := s.record(ctx, proof, issued, err); err != nil {
 		s.opts.Log.Error("a certificate was not issued, because the audit log cannot be written", "error", err)
 		return nil, status.Error(codes.Unavailable, "the certificate is not issued: the audit log of the server cannot be written")
@@ -77,7 +77,7 @@ func (s *Server) CreateCertificate(ctx context.Context, r *security.IstioCertifi
 	return &security.IstioCertificateResponse{CertChain: issued.PEM()}, nil
 }
 
-func (s *Server) sign(proof proxyauth.Proof, r *security.IstioCertificateRequest) (*ca.Issued, error) {
+func (s *Server) sign(ctx context.Context, proof proxyauth.Proof, r *security.IstioCertificateRequest) (*ca.Issued, error) {
 	if !s.opts.Exists(proof.Namespace, proof.Account) {
 		return nil, errGone
 	}
@@ -88,7 +88,7 @@ func (s *Server) sign(proof proxyauth.Proof, r *security.IstioCertificateRequest
 	if seconds < 0 || seconds > mostSeconds {
 		return nil, &ca.Refusal{Reason: fmt.Sprintf("validity_duration %d: must be a number of seconds, and 0 for the default", seconds)}
 	}
-	return s.opts.CA.Sign(r.GetCsr(), ca.Account{Namespace: proof.Namespace, Name: proof.Account}, time.Duration(seconds)*time.Second)
+	return s.opts.CA.Sign(ctx, r.GetCsr(), ca.Account{Namespace: proof.Namespace, Name: proof.Account}, time.Duration(seconds)*time.Second)
 }
 
 // errGone means that there is no account for the proof of the sender.

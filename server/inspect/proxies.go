@@ -125,6 +125,20 @@ func (h *Handler) proxiesAsked(w http.ResponseWriter, r *http.Request, node stri
 	return all, nil
 }
 
+// ProxiesEverywhere returns the proxies of all replicas, with those that were connected and are
+// not now, and a text for each replica that does not answer, which is a Warning header too.
+func (h *Handler) ProxiesEverywhere(w http.ResponseWriter, r *http.Request) (all []discovery.ProxyStatus, silent []string) {
+	found := []proxy{}
+	for _, p := range append(h.opts.Discovery.Proxies(), h.opts.Discovery.Disconnected("")...) {
+		found = append(found, proxy{ProxyStatus: p})
+	}
+	others, silent := h.askedOfOthers(w, r, "", url.Values{"disconnected": {"true"}})
+	for _, p := range onlyWhereConnected(append(found, others...)) {
+		all = append(all, p.ProxyStatus)
+	}
+	return all, silent
+}
+
 // onlyWhereConnected leaves out that a proxy was connected to one replica if it is
 // connected to another, or was later.
 func onlyWhereConnected(all []proxy) []proxy {
@@ -168,18 +182,23 @@ func refParam(param, text string) (diag.Ref, error) {
 
 // proxiesOfOthers asks all other replicas at once.
 func (h *Handler) proxiesOfOthers(w http.ResponseWriter, r *http.Request, node string, asked url.Values) []proxy {
+	all, _ := h.askedOfOthers(w, r, node, asked)
+	return all
+}
+
+// askedOfOthers asks all other replicas at once, and returns a text for each that does not answer.
+func (h *Handler) askedOfOthers(w http.ResponseWriter, r *http.Request, node string, asked url.Values) (all []proxy, silent []string) {
 	ctx, cancel := context.WithTimeout(r.Context(), replica.Timeout)
 	defer cancel()
 	var mu sync.Mutex
-	var all []proxy
-	h.askOthers(ctx, w, "proxies", func(of replica.Replica) error {
+	silent = h.askOthers(ctx, w, "proxies", func(of replica.Replica) error {
 		found, err := proxiesAt(ctx, of, node, asked)
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, found...)
 		return err
 	})
-	return all
+	return all, silent
 }
 
 // proxiesAt returns the proxies that a replica knows, of one node or, if node is

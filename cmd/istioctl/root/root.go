@@ -10,6 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/analyze"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/apply"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/bootstrap"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/ca"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/config"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/describe"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/diff"
@@ -88,7 +89,7 @@ func verbs(s *cli.Session) []*cobra.Command {
 		diff.NewCommand(s), history.NewCommand(s), history.NewRollbackCommand(s), export.NewCommand(s),
 		analyze.NewCommand(s), analyze.NewProblemsCommand(s), analyze.NewValidateCommand(s),
 		proxy.NewConfigCommand(s), proxy.NewStatusCommand(s), proxy.NewRouteCommand(s), bootstrap.NewCommand(s),
-		config.NewCommand(s), token.NewCommand(s), token.NewWhoAmICommand(s), login.NewCommand(s), fields.NewCommand(s), newVersion(s), newCompletion(s),
+		config.NewCommand(s), ca.NewCommand(s), token.NewCommand(s), token.NewWhoAmICommand(s), login.NewCommand(s), fields.NewCommand(s), newVersion(s), newCompletion(s),
 	}
 }
 
