@@ -15,7 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
 )
 
-func sealer(t *testing.T) *ca.Sealer {
+func sealer(t testing.TB) *ca.Sealer {
 	t.Helper()
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
