@@ -129,8 +129,12 @@ func takeAuthority(signs *ca.CA, files *rotation.Follower, log *slog.Logger) err
 	if err != nil {
 		return fmt.Errorf("--ca-cert, --ca-key and --ca-root: %w", errors.Join(err, problemOf(s)))
 	}
-	if now, _ := signs.Trust(); now != nil && now.RootsPEM() == trust.RootsPEM() && now.Issuer.Chain[0].Equal(trust.Issuer.Chain[0]) {
+	now, _ := signs.Trust()
+	if now != nil && now.RootsPEM() == trust.RootsPEM() && now.Issuer.Chain[0].Equal(trust.Issuer.Chain[0]) {
 		return nil
+	}
+	if err := ca.CheckSuccessor(now, trust); err != nil {
+		return fmt.Errorf("--ca-cert, --ca-key and --ca-root: %w", err)
 	}
 	signs.SetTrust(trust)
 	log.Info("certificates of workloads are signed by the files of --ca-cert", "issuer", ca.Name(trust.Issuer.Chain[0]), "until", trust.Issuer.Chain[0].NotAfter.UTC())

@@ -239,6 +239,13 @@ func TestAnOperatorsAuthority(t *testing.T) {
 	if len(w.shown.Certificate) != 2 {
 		t.Errorf("a chain of %d certificates, want the leaf and its issuer", len(w.shown.Certificate))
 	}
+	const path = "/apis/registry.istio.io/v1/authority"
+	if a := s.get(t, s.api, path, "", "bob"); a.StatusCode != http.StatusOK || !strings.Contains(a.text, `"signs":true`) || strings.Contains(a.text, `"next"`) {
+		t.Errorf("the authority: %s", a.text)
+	}
+	if a := s.send(t, s.client(t, "bob"), http.MethodPost, s.api, path+"/rotation", `{"step":"add"}`, ""); a.StatusCode != http.StatusMethodNotAllowed || !strings.Contains(a.text, "--ca-root") {
+		t.Errorf("a rotation by the server: %d %s", a.StatusCode, a.text)
+	}
 	ours.IssueAuthority(t, "issuer")
 	for deadline := time.Now().Add(time.Minute); bytes.Equal(w.take(t).AuthorityKeyId, first.AuthorityKeyId); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -291,6 +291,25 @@ func (p *pairOfEnvoys) must(t *testing.T, words string, args ...string) {
 	}
 }
 
+// rotationOfThePage returns the commands by which docs/security-mesh.md rotates the root.
+func rotationOfThePage(t *testing.T) (steps [][]string) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/security-mesh.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## Rotate the root\n")
+	_, commands, _ := strings.Cut(section, "```text\n")
+	commands, _, _ = strings.Cut(commands, "```")
+	for line := range strings.Lines(commands) {
+		steps = append(steps, strings.Fields(strings.TrimPrefix(line, "istioctl ")))
+	}
+	if len(steps) != 3 || steps[0][2] != "add" || steps[1][2] != "sign" || steps[2][2] != "drop" {
+		t.Fatalf("the page rotates by %q, want add, sign and drop", steps)
+	}
+	return steps
+}
+
 // TestTheRootIsRotatedUnderLoad rotates the root, and renews the certificates of both Envoys
 // before and after, while requests go on. None fails. The old root stays until no certificate
 // counts that it signed.
@@ -313,14 +332,15 @@ func TestTheRootIsRotatedUnderLoad(t *testing.T) {
 				}
 			}
 			renew(firstLife)
+			steps := rotationOfThePage(t)
 			p.must(t, "next: istioctl ca rotate add", "ca", "status")
-			p.must(t, "add: done", "ca", "rotate", "add")
-			p.must(t, "2 of 2 proxies have acknowledged these roots", "ca", "rotate", "sign", "--wait", "1m")
+			p.must(t, "add: done", steps[0]...)
+			p.must(t, "2 of 2 proxies have acknowledged these roots", steps[1]...)
 			if out, err := p.istioctl(t, "ca", "rotate", "drop"); err == nil || !strings.Contains(out, "signed count until") {
 				t.Errorf("the old root is dropped while its certificates count: %v %s", err, out)
 			}
 			renew(0)
-			p.must(t, "next: istioctl ca rotate add", "ca", "rotate", "drop", "--wait", "2m")
+			p.must(t, "next: istioctl ca rotate add", steps[2]...)
 			eventually(t, "both proxies have the new root alone", func() error {
 				out, err := p.istioctl(t, "ca", "status")
 				if err == nil && !strings.Contains(out, "2 of 2 proxies") {

@@ -304,6 +304,41 @@ func TestNoAuthority(t *testing.T) {
 	}
 }
 
+// TestARootThatNobodyTrusts checks that files take the place of others only if workloads trust
+// the root that signs then.
+func TestARootThatNobodyTrusts(t *testing.T) {
+	old, next := newAuthority(t, time.Hour, nil), newAuthority(t, time.Hour, nil)
+	trust := func(signs *authority, roots ...*authority) *ca.Trust {
+		t.Helper()
+		pair := signs.pair(t)
+		pair.CACertificates = ""
+		for _, one := range roots {
+			pair.CACertificates += texts(one.root())
+		}
+		trust, err := ca.FromPair(pair)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return trust
+	}
+	for name, tc := range map[string]struct {
+		before, after *ca.Trust
+		taken         bool
+	}{
+		"the first":              {nil, trust(next, next), true},
+		"another root":           {trust(old, old), trust(next, next), false},
+		"another root signs":     {trust(old, old), trust(next, old, next), false},
+		"one root more":          {trust(old, old), trust(old, old, next), true},
+		"the new root signs":     {trust(old, old, next), trust(next, old, next), true},
+		"the old root goes":      {trust(next, old, next), trust(next, next), true},
+		"an intermediate of one": {trust(old, old), trust(newAuthority(t, time.Hour, old), old), true},
+	} {
+		if err := ca.CheckSuccessor(tc.before, tc.after); (err == nil) != tc.taken {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestAnAccountThatAsksForTooMuch is refused for a while, and others are not.
 func TestAnAccountThatAsksForTooMuch(t *testing.T) {
 	c := trusting(t, newAuthority(t, time.Hour, nil), ca.Options{})

@@ -41,6 +41,15 @@ func FromPair(pair credential.Pair) (*Trust, error) {
 	return trust, nil
 }
 
+// CheckSuccessor returns an error if workloads that trust what before says could not verify
+// certificates that next signs. before is nil for none.
+func CheckSuccessor(before, next *Trust) error {
+	if before == nil || before.Trusts(next.Issuer.Root) {
+		return nil
+	}
+	return fmt.Errorf("the certificate leads to the root %s, which no workload trusts yet: first add this root beside the others, and wait until all proxies have acknowledged it (istioctl ca status)", Name(next.Issuer.Root))
+}
+
 // rootOf returns the root that a chain of authorities leads to.
 func rootOf(chain []*x509.Certificate, roots *x509.CertPool) (*x509.Certificate, error) {
 	for i, one := range chain {

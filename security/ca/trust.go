@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
+	"slices"
 	"strings"
 	"time"
 )
@@ -57,6 +58,11 @@ type Issuer struct {
 func Name(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.Raw)
 	return hex.EncodeToString(sum[:8])
+}
+
+// Trusts reports whether an authority is one of the roots.
+func (t *Trust) Trusts(root *x509.Certificate) bool {
+	return slices.ContainsFunc(t.Roots, root.Equal)
 }
 
 // Pool returns the roots as a pool.
