@@ -89,4 +89,10 @@ func (p streamProxy) Closed(st *stream.Stream) {
 	p.publisher.arrivals.left(p.Client, st)
 }
 
+func (p streamProxy) Keep(r *stream.Remains) { p.publisher.fleet.Keep(p.Client, r) }
+
+func (p streamProxy) Remains(of *stream.Stream) *stream.Remains {
+	return p.publisher.fleet.Remains(p.Client, of)
+}
+
 func (p streamProxy) NacksChanged() { p.publisher.fleet.NoteRefusing(p.Client) }

@@ -6,6 +6,6 @@
 // package compiles nothing itself (Compile).
 //
 // Read in this order: fleet.go, client.go, viewentry.go, connected.go, absent.go,
-// eviction.go, addresses.go; then the files that report: syncstate.go, proxystatus.go,
+// eviction.go, addresses.go, remains.go; then the files that report: syncstate.go, proxystatus.go,
 // refusing.go, denied.go, lookup.go, askv1.go.
 package fleet

@@ -34,6 +34,8 @@ type Fleet struct {
 	opts Options
 	age  func() time.Duration
 
+	remains atomic.Int32 // how many proxies have something that remains of their last stream
+
 	mu            sync.RWMutex
 	clients       map[mesh.Node]*Client
 	entries       map[string]*ViewEntry // by mesh.Traits.Key

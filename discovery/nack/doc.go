@@ -11,4 +11,5 @@
 //	routepart.go      the parts of a table, and the objects to blame for one
 //	heldroutes.go     routes that lead to a refused cluster stay unchanged
 //	heldlisteners.go  the same for listeners
+//	clone.go          a copy for the next stream of a proxy
 package nack

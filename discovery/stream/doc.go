@@ -6,6 +6,7 @@
 //
 // Read in this order: stream.go, subscription.go (one type), order.go (make before break),
 // waiting.go, keptendpoints.go, gonetables.go, pending.go; names.go, newlysubscribed.go and
-// initialversions.go, which are parts of a subscription; status.go and unasked.go, which report; keys.go,
-// proxyless_stream.go, proxyless_known.go and held.go for special cases.
+// initialversions.go, which are parts of a subscription; resume.go, for a stream after
+// another; status.go and unasked.go, which report; keys.go, proxyless_stream.go,
+// proxyless_known.go and held.go for special cases.
 package stream

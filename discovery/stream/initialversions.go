@@ -41,7 +41,7 @@ func (t *subscription) meet(to compiled.At, find func(string) *xds.Resource) {
 	t.initial.before = has.before || has.withSomething()
 	switch {
 	case t.all && has.version != "" && has.version == to.Set.Version:
-		t.sent, t.acked, t.pending = to, to, pending{}
+		t.sent, t.acked, t.pending, t.ackedVersion = to, to, pending{}, has.version
 	case len(has.versions) > 0:
 		t.sent, t.initial.bytes = to, 0
 		t.meetEach(has.versions, to.Set, find)

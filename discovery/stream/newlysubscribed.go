@@ -1,5 +1,7 @@
 package stream
 
+import "maps"
+
 // newlySubscribed has the names that a proxy subscribed to after the first response of
 // their type, until the proxy acks what it is sent of them. Until then it has acked nothing
 // of these names, whatever it acks of others.
@@ -17,6 +19,8 @@ func (f *newlySubscribed) remove(name string) {
 		*f = nil
 	}
 }
+
+func (f newlySubscribed) clone() newlySubscribed { return maps.Clone(f) }
 
 func (f newlySubscribed) has(name string) bool {
 	_, is := f[name]

@@ -72,6 +72,7 @@ func (st *Stream) meet(target *compiled.Streamed) (listeners, routes compiled.At
 		st.arrival = time.Now()
 		st.pastViews = st.mayRouteBy(initial.version, target)
 	}
+	st.resume()
 	st.clusters.meet(clusters, clusters.Named)
 	st.meetEndpoints(target)
 	st.listeners.meet(listeners, listeners.Named)

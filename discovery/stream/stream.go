@@ -133,6 +133,10 @@ type Proxy interface {
 	// Call gives the proxy the view for other called hosts. Afterwards View returns it,
 	// unless it cannot be compiled.
 	Call(*mesh.Called)
+	// Keep keeps for a while what remains of a stream that ends; nil for nothing. Remains
+	// returns what remains of an earlier one than a stream, or nil for nothing.
+	Keep(*Remains)
+	Remains(*Stream) *Remains
 	// Closed is called after a stream has ended.
 	Closed(*Stream)
 	// NacksChanged is called when a stream begins or ceases to nack something.
@@ -242,6 +246,9 @@ func (st *Stream) Close() {
 	if st.ended.Swap(true) {
 		return
 	}
+	st.mu.Lock()
+	st.proxy.Keep(st.remainsLocked())
+	st.mu.Unlock()
 	st.proxy.Closed(st)
 	st.shared.Convergence.Depart(&st.awaited)
 	st.mu.Lock()

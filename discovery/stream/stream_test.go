@@ -16,12 +16,14 @@ import (
 // brokenProxy is one about which we make a mistake.
 type brokenProxy struct{ Proxy }
 
-func (brokenProxy) ID() string           { return "broken" }
-func (brokenProxy) Address() string      { return "" }
-func (brokenProxy) View() *compiled.View { panic("a mistake of ours") }
-func (brokenProxy) IsGone() bool         { return false }
-func (brokenProxy) Closed(*Stream)       {}
-func (brokenProxy) NacksChanged()        {}
+func (brokenProxy) ID() string               { return "broken" }
+func (brokenProxy) Address() string          { return "" }
+func (brokenProxy) View() *compiled.View     { panic("a mistake of ours") }
+func (brokenProxy) IsGone() bool             { return false }
+func (brokenProxy) Closed(*Stream)           {}
+func (brokenProxy) Keep(*Remains)            {}
+func (brokenProxy) Remains(*Stream) *Remains { return nil }
+func (brokenProxy) NacksChanged()            {}
 
 // TestAMistakeEndsNoProcess: it is an error of the stream, and the proxy is sent nothing.
 func TestAMistakeEndsNoProcess(t *testing.T) {

@@ -23,14 +23,16 @@ type subscription struct {
 	closing bool // a route table of the proxy is to be closed (goneTables)
 	initial initialVersions
 
-	lastNonce string          // nonce of the last response
-	inFlight  []*sentResponse // responses that are not answered yet, oldest first
-	sent      compiled.At     // what the last response led to
-	acked     compiled.At     // what the last response that was acked led to
-	nacks     nack.State
-	waiting   time.Time   // since when listeners or routes that are due wait for clusters; zero if they do not
-	clusters  *nack.State // of listeners and route tables: what is nacked of the clusters they lead to
-	address   string      // of the proxy
+	lastNonce    string          // nonce of the last response
+	inFlight     []*sentResponse // responses that are not answered yet, oldest first
+	sent         compiled.At     // what the last response led to
+	acked        compiled.At     // what the last response that was acked led to
+	nacks        nack.State
+	ackedVersion string      // of the last response that was acked
+	resumed      bool        // it goes on from an earlier stream
+	waiting      time.Time   // since when listeners or routes that are due wait for clusters; zero if they do not
+	clusters     *nack.State // of listeners and route tables: what is nacked of the clusters they lead to
+	address      string      // of the proxy
 }
 
 // sentResponse is a response in flight.
@@ -135,7 +137,7 @@ func (t *subscription) noteUnanswered(before []*sentResponse) {
 }
 
 func (t *subscription) accept(s *sentResponse) {
-	t.acked = s.At
+	t.acked, t.ackedVersion = s.At, s.version
 	for _, r := range s.Resources {
 		t.newly.remove(r.Name)
 		t.nacks.AckTable(t, r)

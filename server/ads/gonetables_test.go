@@ -161,8 +161,7 @@ func TestTableOfARefusedListenerStays(t *testing.T) {
 		check("over another stream")
 		src.withdraw(edge("open", 8080))
 		check("after another listener was deleted")
-		// Over another stream, a state-of-the-world proxy refuses its listeners as a whole.
-		if kind == delta && !e.isClosed("8080") {
+		if !e.isClosed("8080") {
 			t.Error("the table of the deleted listener is open")
 		}
 		e.refuses = func(response) (string, bool) { return "", false }

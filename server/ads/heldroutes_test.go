@@ -3,6 +3,8 @@ package ads_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -111,5 +113,99 @@ func TestRouteToARefusedClusterBesideABadRoute(t *testing.T) {
 		e.wantLeadsTo(clusterOf("web.example", "a"), clusterOf("web.example", "b"))
 		e.wantTimeouts(map[string]string{"api.example": "1s", "c.example": "2s"})
 		wantBlame(t, s, "pool-b", "timeout-api.example", "version-web.example", "web.example")
+	})
+}
+
+// TestRouteToARefusedClusterStaysOverAnotherStream checks that a route whose new cluster the
+// proxy refuses stays as it was when the stream breaks and the proxy comes back with what it
+// has, also if the server has not noticed the break, and if rules have changed meanwhile. All
+// other rules move on, and the status says what does not run.
+func TestRouteToARefusedClusterStaysOverAnotherStream(t *testing.T) {
+	for name, c := range map[string]struct{ unnoticed, changed bool }{
+		"broken": {}, "not noticed": {unnoticed: true}, "with a change": {changed: true}, "not noticed, with a change": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBoth(t, func(t *testing.T, kind variant) {
+				src, s, e := twoVersions(t, kind, true)
+				before, after := clusterOf("web.example", "a"), clusterOf("web.example", "b")
+				toB := toVersion("web.example", "b")
+				src.publish(toB)
+				e.play()
+				e.wantLeadsTo(before, after)
+
+				api := timeout("api.example", 1)
+				comes := func() {
+					t.Helper()
+					if c.unnoticed {
+						t.Cleanup(e.end)
+						e.end = func() {}
+					} else {
+						e.end()
+						synctest.Wait()
+					}
+					if c.changed {
+						api = timeout("api.example", 2)
+						src.publish(api, service("c.example", 80, 3, "a"), timeout("c.example", 4))
+					}
+					e.again(s.connect(kind, nodeA))
+					e.play()
+					e.wantLeadsTo(before, after)
+					if c.changed {
+						e.wantTimeouts(map[string]string{"api.example": "2s", "c.example": "4s"})
+					}
+					if !c.unnoticed {
+						wantBlame(t, s, "pool-b", toB.Meta.Name, "web.example")
+						wantRunning(t, s, map[*schema.Object]bool{toB: false, api: true})
+					}
+				}
+				comes()
+				comes()
+				if c.unnoticed {
+					return
+				}
+				src.publish(poolOfB(2))
+				e.play()
+				e.wantLeadsTo(after, before)
+				wantBlame(t, s)
+				wantRunning(t, s, map[*schema.Object]bool{toB: true, api: true})
+			})
+		})
+	}
+}
+
+// TestNothingRemainsForAnotherProcess checks that a proxy which comes back without what it had
+// is sent everything.
+func TestNothingRemainsForAnotherProcess(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, s, e := twoVersions(t, kind, true)
+		src.publish(toVersion("web.example", "b"))
+		e.play()
+		e.end()
+		synctest.Wait()
+		fresh := newEnvoy(s.connect(kind, nodeA)).start()
+		fresh.wantLeadsTo(clusterOf("web.example", "b"), clusterOf("web.example", "a"))
+		wantBlame(t, s)
+		wantRunning(t, s, map[*schema.Object]bool{toVersion("web.example", "b"): true})
+	})
+}
+
+// TestNothingRemainsForLong checks that what remains of a stream is forgotten after a while.
+// The route then leads to the cluster that the proxy refuses again.
+func TestNothingRemainsForLong(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, s, e := twoVersions(t, kind, true)
+		toB := toVersion("web.example", "b")
+		src.publish(toB)
+		e.play()
+		e.end()
+		time.Sleep(31 * time.Second)
+		e.again(s.connect(kind, nodeA))
+		e.play()
+		if !e.routesTo(clusterOf("web.example", "b")) {
+			t.Error("the server remembers a stream that ended long ago")
+		}
+		if got := statusOf(s, toB); got.Running != 0 {
+			t.Errorf("%+v, want not running", got)
+		}
 	})
 }
