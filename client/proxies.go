@@ -34,7 +34,7 @@ type Proxy struct {
 	Types           map[string]ProxyType `json:"types"` // by explain.Types
 }
 
-// ProxyType is the state of a proxy for one type of its configuration.
+// ProxyType is the sync state of a proxy for one type of its configuration.
 type ProxyType struct {
 	State   string `json:"state"` // SYNCED, SENT, STALE, REJECTED or FETCHED
 	Version string `json:"version,omitempty"`

@@ -24,8 +24,8 @@ const (
 	jsonType = "application/json"
 	yamlType = "application/yaml"
 
-	// These bound how much of an answer is read, in bytes. A list of ten thousand rules
-	// has about 10 MB. What lists and documents take in memory has bounds of its own
+	// These bound how much of an answer is read, in bytes. A list of ten thousand rules has
+	// about 10 MB. The memory that lists and documents take has bounds of its own
 	// (weight.go).
 	maxObjectAnswer   = 4 << 20
 	maxListAnswer     = 512 << 20

@@ -1,7 +1,7 @@
 package compile
 
-// check is the check of an object as callers see it. What it says is about their
-// viewpoint; most objects are checked as the callers of their own namespace.
+// check checks an object as callers see it. Its problems are about their viewpoint. Most
+// objects are checked from the viewpoint of callers in their own namespace.
 type check struct {
 	*viewpoint
 	*reporter

@@ -130,7 +130,7 @@ func effect(t *testing.T, examples []example, field string, values []any) string
 				return "v3, v1"
 			}
 			changed := told(t, e.kind, with(e.spec, path(field), v))
-			if changed.v3 == "" { // It cannot stand beside what is there, or not at all.
+			if changed.v3 == "" { // It cannot be given together with what is there, or not at all.
 				itself = itself || changed.refuses(at)
 				continue
 			}

@@ -24,8 +24,8 @@ func guarded(planned plannedRoute) []plannedRoute {
 	return []plannedRoute{guard, planned}
 }
 
-// makesDotSegments reports whether text can stand before what follows the prefix so
-// that they make a segment of dots. What follows a final slash is whole segments of a
+// makesDotSegments reports whether text, followed by the rest of a path after the prefix,
+// can make a segment of dots. After a final slash, the rest consists of whole segments of a
 // normal path. A path or an expression is replaced as a whole.
 func makesDotSegments(m ir.Match, text string) bool {
 	if text == "" || m.Prefix == "" || strings.HasSuffix(m.Prefix, "/") || strings.ContainsAny(m.Prefix+text, "?#") {

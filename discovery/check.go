@@ -78,9 +78,9 @@ const (
 )
 
 // Check compiles the written objects together with all others of the source and returns
-// their problems. It returns false if it cannot tell: there are too many checks, this one
-// takes too long or hits a bug, or there are no objects yet. It always returns soon, and no
-// publication waits for it.
+// their problems. It returns false if there is no result: there are too many checks, this
+// one takes too long or hits a bug, or there are no objects yet. It always returns soon,
+// and no publication waits for it.
 func (p *Publisher) Check(ctx context.Context, w Written) (diag.List, bool) {
 	problems, outcome := p.checks.check(ctx, w)
 	p.checks.done.WithLabelValues(outcome).Inc()

@@ -53,7 +53,7 @@ type Options struct {
 	// AbsentFor is how long the server remembers a proxy after it disconnects (default 24
 	// hours).
 	AbsentFor time.Duration
-	// Alone means that no other server answers proxies from this source.
+	// Alone means that no other server uses this source to answer proxies.
 	Alone bool
 	// Others know the proxies of the other replicas; nil for no others.
 	Others Others

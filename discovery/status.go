@@ -7,7 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Introduce records what is known about a proxy that has asked. It is shown to people only.
+// Introduce records the program and address of a proxy that has sent a request. They are
+// only for display.
 func (p *Publisher) Introduce(node mesh.Node, a fleet.Agent) {
 	if c := p.fleet.Find(node); c != nil {
 		c.Introduce(a)

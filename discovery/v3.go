@@ -141,8 +141,8 @@ func (p *located) keepsEndpoints(g *compiled.Generation, names []string, find fu
 	return p.Transition.KeepsEndpoints(names[0], p.View, ahead)
 }
 
-// v3Secrets is not part of a transition: what refers to a secret that is not there
-// any more keeps the last one.
+// v3Secrets is not part of a transition: a listener or cluster keeps the last secret if the
+// secret is gone.
 func (p *located) v3Secrets(version string, names []string, keys bool) (xds.Answer, error) {
 	if !keys && compiled.WantsKeys(p.View.Config, names) {
 		return xds.Answer{}, feedback.ErrWithheld

@@ -2,8 +2,8 @@ package ir
 
 import "github.com/pilot-api/pilot-api/diag"
 
-// Access decides which requests, or connections, a listener takes: the steps in order. What no
-// step refuses is taken.
+// Access decides which requests, or connections, a listener accepts. The steps apply in
+// order. The listener accepts everything that no step refuses.
 type Access struct {
 	Steps []AccessStep
 	// Paths is set if conditions compare paths. Then a path has one spelling: slashes are
@@ -11,27 +11,28 @@ type Access struct {
 	Paths bool
 }
 
-// AccessAction is what becomes of what fits a policy of a step.
+// AccessAction is the treatment of requests that match a policy of a step.
 type AccessAction string
 
 const (
-	// Deny refuses what fits.
+	// Deny refuses requests that match.
 	Deny AccessAction = "deny"
-	// Allow refuses what does not fit.
+	// Allow refuses requests that do not match.
 	Allow AccessAction = "allow"
-	// Audit marks what fits, and refuses nothing.
+	// Audit marks requests that match, and refuses nothing.
 	Audit AccessAction = "audit"
 )
 
-// AccessStep has the policies of one action. Something fits the step if it fits one of them.
+// AccessStep has the policies of one action. A request matches the step if it matches one
+// of them.
 type AccessStep struct {
 	Action AccessAction
-	// DryRun refuses nothing and counts what the step would refuse.
+	// DryRun refuses nothing, and counts the requests that the step would refuse.
 	DryRun   bool
 	Policies []AccessPolicy // sorted by name
 }
 
-// AccessPolicy is one rule. Something fits it if both conditions hold.
+// AccessPolicy is one rule. A request matches it if both conditions hold.
 type AccessPolicy struct {
 	Name string
 	// Peer is about the sender, and about headers and claims. Operation is about the request
@@ -51,7 +52,7 @@ type Condition struct {
 	Never bool
 }
 
-// Attribute is what a Test looks at.
+// Attribute is the part of a request or connection that a Test compares.
 type Attribute string
 
 // The attributes of the sender.

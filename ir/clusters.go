@@ -63,9 +63,9 @@ type Cluster struct {
 	LoadBalancer   LoadBalancer
 	Hash           *Hash
 	Warmup         *Warmup // for RoundRobin and LeastRequest; nil for none
-	// Localities say which endpoints callers prefer; nil for none. Order is the
-	// result for the callers of this configuration; nil treats all endpoints alike.
-	// Hosts are already arranged by it.
+	// Localities say which endpoints callers prefer; nil for none. Order is their result
+	// for the callers of this configuration; nil treats all endpoints alike. Hosts are
+	// already arranged by Order.
 	Localities *Localities
 	Order      *Order
 	HTTP2      bool

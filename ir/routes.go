@@ -191,13 +191,15 @@ type DirectResponse struct {
 	Body   string // bytes, of any encoding
 }
 
-// Unavailable returns the response of closed parts.
+// Unavailable is the response of closed parts.
 func Unavailable() *DirectResponse { return &DirectResponse{Status: http.StatusServiceUnavailable} }
 
-// BadPath refuses a path that would no longer be normal after the rewrite of a route.
+// BadPath is the response to a path that would no longer be normal after the rewrite of a
+// route.
 func BadPath() *DirectResponse { return &DirectResponse{Status: http.StatusBadRequest} }
 
-// Misdirected asks the client to repeat the request on a connection of its own.
+// Misdirected is the response that asks the client to repeat the request on a connection of
+// its own.
 func Misdirected() *DirectResponse { return &DirectResponse{Status: http.StatusMisdirectedRequest} }
 
 // Rewrite changes the request before forwarding. Path replaces the matched prefix
@@ -214,8 +216,8 @@ type RegexRewrite struct{ Match, Substitution string }
 
 // Retry repeats failed requests.
 type Retry struct {
-	// On holds Envoy's conditions, joined by commas; "" is 5xx, a connection
-	// failure and a refused stream.
+	// On has Envoy's conditions, joined by commas; "" is 5xx, a connection failure and a
+	// refused stream.
 	On string
 	// StatusCodes are response codes that are retried in addition to On.
 	StatusCodes   []int
@@ -262,7 +264,7 @@ type Mirror struct {
 type Fault struct {
 	Delay           time.Duration
 	DelayPerMillion int
-	// AbortStatus is an HTTP status, AbortGRPC a gRPC status; at most one is set.
+	// AbortStatus is an HTTP code, AbortGRPC a gRPC status; at most one is set.
 	AbortStatus     int
 	AbortGRPC       *int
 	AbortPerMillion int

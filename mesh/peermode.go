@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// PeerMode is how an instance takes connections from its callers.
+// PeerMode says which connections an instance accepts from its callers.
 type PeerMode string
 
 // The modes, as in PeerAuthentication.

@@ -32,7 +32,7 @@ type Registry struct {
 	// Services are sorted by hostname. Several may have the same one, each for
 	// callers of other namespaces; these are in order of precedence.
 	Services []*Service
-	// Problems were found while building the registry: two entries for one host, a
+	// Problems are those found while building the registry: two entries for one host, a
 	// workload that no entry selects, and so on. They are sorted by object.
 	Problems diag.List
 

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Traits are everything about a proxy that its configuration may depend on, apart from
-// its address. Proxies whose traits have the same Key get the same configuration.
+// Traits are all properties of a proxy that its configuration may depend on, except its
+// address. Proxies whose traits have the same Key get the same configuration.
 type Traits struct {
 	Role Role
 	// Domain is the proxy's own, or the longest suffix of it that any object knows.
@@ -20,9 +20,9 @@ type Traits struct {
 	Locality string
 	// NeedsLocality is set if a rule that applies to the proxy depends on its locality.
 	NeedsLocality bool
-	// Instances are those at the proxy's address, in registry order: the instances
-	// of the workload beside it. Of several that differ in nothing that the workload
-	// could notice, the first stands for all. Empty for ingress and router.
+	// Instances are those at the proxy's address, in registry order: the instances of the
+	// workload beside it. If several differ in nothing that the workload could notice, only
+	// the first is listed. It is empty for ingress and router.
 	Instances []*Instance
 	// Labels are those of the workload that some object selects. The workload has
 	// all labels of a set at once: those that its node states and, for a router or

@@ -14,8 +14,8 @@ import (
 	"github.com/pilot-api/pilot-api/internal/envoylimits/re2"
 )
 
-// This file says what can be followed of an object, for the code that warns and the
-// code that compiles.
+// This file decides which parts of an object can be followed, for the code that warns and
+// the code that compiles.
 
 // IsClaim reports whether a condition is on the claim of a token instead of a
 // header.
@@ -38,7 +38,7 @@ func FitsEmpty(m *networking.StringMatch) bool {
 	return false
 }
 
-// Redirects reports whether a redirect changes the URL, with a status that Envoy
+// Redirects reports whether a redirect changes the URL, with an HTTP code that Envoy
 // supports.
 func Redirects(r *networking.HTTPRedirect) bool {
 	switch r.GetRedirectCode() {

@@ -114,7 +114,7 @@ func (k *Kind) VersionIn(apiVersion string) (version string, ok bool) {
 	return version, group == k.Group && (version == k.Version || slices.Contains(k.Served, version))
 }
 
-// splitVersion splits an apiVersion. That of the core group has no group.
+// splitVersion splits an apiVersion. In the core group it has only a version.
 func splitVersion(apiVersion string) (group, version string) {
 	group, version, found := strings.Cut(apiVersion, "/")
 	if !found {

@@ -23,8 +23,8 @@ var (
 	ErrUnavailable = errors.New("store unavailable")
 	ErrTooLarge    = errors.New("too large")
 	// ErrOutcomeUnknown means that a write was sent and no answer came. The store may or
-	// may not have done it. If you repeat it, it may be done twice, so read the state
-	// first. All other errors of a write mean that nothing was written.
+	// may not have done it. A repeated write may be done twice, so read the state first.
+	// All other errors of a write mean that nothing was written.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 	ErrFull           = errors.New("store full")
 	// ErrUnreadable means that the value stored under the key is not a valid object.

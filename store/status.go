@@ -14,7 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Causes that distinguish two failures with the same reason. The first is that of
+// Causes that distinguish two failures with the same reason. The first cause is that of
 // Kubernetes.
 const (
 	causeFuture metav1.CauseType = metav1.CauseTypeResourceVersionTooLarge

@@ -11,7 +11,7 @@ import (
 var (
 	// ErrFull means that the number of values has reached the Quota.
 	ErrFull = errors.New("too many results are kept")
-	// ErrDear means that the computation takes more steps than allowed.
+	// ErrDear means that the computation needs more steps than Limits allow.
 	ErrDear = errors.New("too many steps")
 )
 

@@ -14,9 +14,9 @@ type keptEndpoints struct {
 	names    string
 }
 
-// EndpointsKeeping returns a set of endpoints in which some names, which must be sorted, are
-// as in the set that a proxy was sent. A name that the proxy was not sent is missing.
-// Streams that go from one set to the other share the result.
+// EndpointsKeeping returns a set of endpoints in which some names, which must be sorted,
+// are as in the set that a proxy was sent. The result lacks the names that the proxy was
+// not sent. Streams that go from one set to the other share the result.
 func (st *Streamed) EndpointsKeeping(to, sent *xds.Set, names []string) *xds.Set {
 	if len(names) == 0 || to == sent {
 		return to

@@ -21,7 +21,8 @@ const (
 	OverV1    Transport = "v1"
 )
 
-// SyncState is the state of a proxy for one type (docs/decisions/019-feedback.md).
+// SyncState is how far a proxy is with one type of its configuration
+// (docs/decisions/019-feedback.md).
 type SyncState string
 
 const (
@@ -32,7 +33,7 @@ const (
 	Fetched  SyncState = "FETCHED"  // fetched; whether the proxy accepted it cannot be known
 )
 
-// TypeStatus is the status of one type of one proxy.
+// TypeStatus has the sync state of one type of one proxy, and its version.
 type TypeStatus struct {
 	State   SyncState `json:"state"`
 	Version string    `json:"version,omitempty"` // last acknowledged, or fetched
@@ -85,7 +86,8 @@ func (p *ProxyStatus) NoteRoots(config *ir.Config) {
 	}
 }
 
-// Note adds the state of a type. Of several route tables, the worst state counts.
+// Note adds the sync state of a type. If there are several route tables, the worst state
+// counts.
 func (p *ProxyStatus) Note(name string, s TypeStatus) {
 	if Worse(p.Types[name].State, s.State) == s.State {
 		p.Types[name] = s
@@ -123,7 +125,7 @@ func Worse(a, b SyncState) SyncState {
 	return a
 }
 
-// OrSent returns the state of a proxy, or Sent if it has not asked for anything yet.
+// OrSent returns the sync state of a proxy, or Sent if it has not asked for anything yet.
 func OrSent(state SyncState) SyncState {
 	if state == "" {
 		return Sent

@@ -34,7 +34,7 @@ func (s *ProxySyncState) Note(r SyncVisitor, name string, t TypeStatus) {
 	}
 }
 
-// Subjects are objects that somebody asks about; the zero Subjects are none.
+// Subjects are the objects that a request is about; the zero Subjects are none.
 type Subjects struct {
 	refs   []diag.Ref
 	hosts  []string     // of which they are instances

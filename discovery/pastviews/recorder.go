@@ -88,9 +88,9 @@ const (
 	// Envoy withholds that ack while clusters warm, for at most 15 s. WarmingBound is also
 	// how long the server waits for the routes of a proxy that connected with clusters.
 	WarmingBound = 20 * time.Second
-	// EmptiedBound is how long a set of endpoints that has lost its last instance is held
-	// back at most while the routes of a proxy leave it: routes wait for clusters for one
-	// WarmingBound, and the proxy has as long to accept them.
+	// EmptiedBound is the longest time for which a set of endpoints that has lost its last
+	// instance is held back while the routes of a proxy leave it: routes wait for clusters
+	// for one WarmingBound, and the proxy has as long to accept them.
 	EmptiedBound = 2 * WarmingBound
 	// share is the part of one processor's time that compiling states since the start may
 	// take, and savings is how much of that time may be saved up. Clients choose the

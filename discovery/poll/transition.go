@@ -12,12 +12,11 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// Transition takes one polling proxy from its view to the next, make before break: new
-// clusters are offered beside the old ones, then routes and listeners change, and only
-// then are old clusters withdrawn. An Envoy polls clusters, listeners and each route
-// table on timers of their own. If all polls got the new view at once, the proxy could
-// get a route before its cluster, or lose a cluster while a route still leads there:
-// 503 both times.
+// Transition takes one polling proxy from its view to the next, make before break: first it
+// offers new clusters beside the old ones, then it changes routes and listeners, and last
+// it withdraws the old clusters. An Envoy polls clusters, listeners and each route table on
+// timers of their own. If all polls got the new view at once, the proxy could get a route
+// before its cluster, or lose a cluster while a route still leads there: 503 both times.
 //
 // Each poll carries the version that the proxy has accepted. Only this version shows its
 // routes: an answer may have been lost or refused.
@@ -109,8 +108,8 @@ type Request struct {
 	// view with only clusters that it may have, or nil. It leaves out views that are older
 	// than one that the proxy is at.
 	Past func(is func(*compiled.View) bool) (views []*compiled.View, recent *compiled.View)
-	// IsCaughtUp reports whether this server has all changes that were stored before a
-	// time.
+	// IsCaughtUp reports whether this server has all changes that were stored before the
+	// given time.
 	IsCaughtUp func(time.Time) bool
 }
 

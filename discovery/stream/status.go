@@ -193,8 +193,8 @@ func (st *Stream) Transport() feedback.Transport {
 	return feedback.OverADS
 }
 
-// SyncState returns the state of the proxy. It has no view if there is none for the proxy
-// yet.
+// SyncState returns the sync state of the proxy. It has no view if there is none for the
+// proxy yet.
 func (st *Stream) SyncState(r feedback.SyncVisitor) feedback.ProxySyncState {
 	published := st.shared.Revision()
 	st.mu.Lock()

@@ -13,10 +13,10 @@ type Message interface {
 	ValidateAll() error
 }
 
-// Check returns the reason for which Envoy would refuse a resource or a part of one, or
-// nil if it accepts it. Envoy refuses a whole answer because of one part, so a part that
-// does not pass must not be sent. Check applies the declared constraints and the rules in
-// refusals, to embedded messages too. It cannot find what only the machine of the Envoy
+// Check returns the reason for which Envoy would refuse a resource or a part of one, or nil
+// if it accepts it. Envoy refuses a whole answer because of one part, so a part that does
+// not pass must not be sent. Check applies the declared constraints and the rules in
+// refusals, to embedded messages too. It cannot find faults that only the Envoy's machine
 // shows, such as missing files.
 func Check(m Message) error {
 	if err := m.ValidateAll(); err != nil {

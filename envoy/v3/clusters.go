@@ -35,8 +35,8 @@ func Clusters(cfg *ir.Config) ([]*clusterv3.Cluster, diag.List) {
 }
 
 // Cluster returns one cluster of the answer of CDS, with the source of its endpoints and
-// secrets. v3 can express every cluster of the IR, so the list of problems is empty. It is
-// there because the functions for all parts have the same form.
+// secrets. v3 can express every cluster of the IR, so the list of problems is always empty.
+// The function returns one because the functions for all parts have the same form.
 func Cluster(c *ir.Cluster, from Source) (*clusterv3.Cluster, diag.List) {
 	out := &clusterv3.Cluster{
 		Name:                          envoy.ClusterName(c.Name),

@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// The statuses that v3 accepts for an abort.
+// The HTTP codes that v3 accepts for an abort.
 const (
 	minAbortStatus = 200
 	maxAbortStatus = 599

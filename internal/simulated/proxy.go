@@ -133,7 +133,7 @@ func (s *Proxy) Hold() {
 	s.holds = true
 }
 
-// Held returns how many responses the proxy has got that it holds back an answer to.
+// Held returns the number of responses that the proxy has received and does not answer.
 func (s *Proxy) Held() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *Proxy) Accept() {
 	s.held = nil
 }
 
-// Lose ends the stream as a broken network does: the proxy does not say that it goes.
+// Lose ends the stream as a broken network does, without notice from the proxy.
 func (s *Proxy) Lose() {
 	s.stream.Lose()
 	s.Leave()

@@ -1,7 +1,7 @@
-// Package audit writes down who did what: one line of JSON for each event.
+// Package audit records which users made which requests: one line of JSON for each event.
 //
-// In come events of requests. Out go lines, in a file that is rotated or on standard output.
-// No body, key or token is ever in an event.
+// It receives events of requests, and writes them as lines into a file that is rotated, or
+// to standard output. No event has a body, a key or a token.
 //
 //	audit.go   the event
 //	policy.go  which requests are written down
@@ -18,14 +18,14 @@ import (
 
 // The stages of an event.
 const (
-	// StageReceived is before something is done. Only a strict log has it.
+	// StageReceived is before the request has any effect. Only a strict log has it.
 	StageReceived = "RequestReceived"
-	// StageComplete is when the answer is known.
+	// StageComplete is after the answer is known.
 	StageComplete = "ResponseComplete"
 )
 
-// Event is what one request did. The names of its JSON are those of audit.k8s.io where that
-// has them.
+// Event describes one request and its effects. The names of its JSON are those of
+// audit.k8s.io, if that has a name.
 type Event struct {
 	Time  time.Time `json:"time"`
 	ID    string    `json:"requestID"`
@@ -36,7 +36,7 @@ type Event struct {
 	By     identity.Method `json:"provedBy,omitempty"`
 	// Credential names the token of a ServiceAccount that proved the sender, by its ID.
 	Credential string `json:"credentialID,omitempty"`
-	// Impersonator is who acted as User; "" if User acted.
+	// Impersonator is the user who acted as User; "" if User acted.
 	Impersonator string `json:"impersonator,omitempty"`
 	Source       string `json:"source"` // address
 	UserAgent    string `json:"userAgent,omitempty"`
@@ -54,7 +54,7 @@ type Event struct {
 	// nothing is none.
 	Changes []Change `json:"changes,omitempty"`
 
-	Allowed *bool  `json:"allowed,omitempty"` // nil if the request did not come to a decision
+	Allowed *bool  `json:"allowed,omitempty"` // nil if there was no decision about the request
 	Reason  string `json:"reason,omitempty"`  // of the decision: the rule that made it
 	Code    int    `json:"code,omitempty"`
 	// Took is the time until the answer, in milliseconds.
@@ -83,7 +83,7 @@ func (e *Event) Line() ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// SetIdentity says who sends the request.
+// SetIdentity records the sender of the request.
 func (e *Event) SetIdentity(who identity.Identity) {
 	e.User, e.Groups, e.By = who.Name, who.Groups, who.By
 	sender := who
@@ -107,7 +107,7 @@ func (e *Event) AddChange(c Change) {
 // IsRefusal reports whether the sender proved nobody, or may not do what it asked for.
 func (e *Event) IsRefusal() bool { return e.Code == 401 || e.Code == 403 }
 
-// Decide says whether the request is allowed.
+// Decide records whether the request is allowed.
 func (e *Event) Decide(allowed bool, reason string) { e.Allowed, e.Reason = &allowed, reason }
 
 type contextKey struct{}

@@ -42,8 +42,8 @@ type sink interface {
 	Close() error
 }
 
-// Log writes events down. Requests that come at the same time share one sync of the disk. It
-// is safe for concurrent use.
+// Log writes events to a file. Requests that come at the same time share one sync of the
+// disk. It is safe for concurrent use.
 type Log struct {
 	opts  Options
 	to    sink
@@ -216,7 +216,7 @@ func (l *Log) note(err error) {
 	l.broken = err != nil
 }
 
-// IsStrict reports whether nothing may be acknowledged that is not on disk.
+// IsStrict reports whether a request may be acknowledged only when its event is on disk.
 func (l *Log) IsStrict() bool { return l.opts.Strict }
 
 // IsWanted reports whether the policy wants an event.
@@ -225,9 +225,9 @@ func (l *Log) IsWanted(e *Event) bool { return l.opts.Policy.IsWanted(e) }
 // errBehind means that as many lines wait for the disk as may.
 var errBehind = errors.New("the audit log does not keep up")
 
-// Write writes an event down. A strict log returns when it is on disk, or with the reason why
-// it is not, after five seconds at most. Others return at once, and count the events that are
-// lost.
+// Write records an event. If the log is strict, Write returns when the event is on disk, or
+// after at most five seconds with the reason why it is not. Otherwise it returns at once,
+// and counts lost events.
 func (l *Log) Write(ctx context.Context, e *Event) error {
 	text, err := e.Line()
 	if err != nil {

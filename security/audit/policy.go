@@ -17,8 +17,9 @@ const (
 	LevelMetadata = "Metadata"
 )
 
-// Policy says which requests are written down: the first rule that fits decides. Its form is
-// that of Kubernetes, with the levels None and Metadata: bodies are never written down.
+// Policy decides which requests are recorded: the first rule that matches decides. Its form
+// is that of Kubernetes, with only the levels None and Metadata, because bodies are never
+// recorded.
 type Policy struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -26,7 +27,7 @@ type Policy struct {
 	Rules      []Rule         `json:"rules"`
 }
 
-// Rule is one rule. An empty list fits everything.
+// Rule is one rule. An empty list matches everything.
 type Rule struct {
 	Level           string          `json:"level"`
 	Users           []string        `json:"users,omitempty"`
@@ -37,7 +38,7 @@ type Rule struct {
 	NonResourceURLs []string        `json:"nonResourceURLs,omitempty"`
 }
 
-// GroupResource names resources of an API group; none mean all of the group.
+// GroupResource names resources of an API group; an empty list means all of the group.
 type GroupResource struct {
 	Group         string   `json:"group,omitempty"`
 	Resources     []string `json:"resources,omitempty"`
@@ -70,8 +71,8 @@ func ParsePolicy(text []byte) (*Policy, error) {
 // reads are the verbs that change nothing.
 var reads = []string{"get", "list", "watch", "head", "options"}
 
-// IsWanted reports whether an event is written down. A refusal always is, and without a policy
-// every request that may change something.
+// IsWanted reports whether an event is recorded. Refusals always are. Without a policy, so
+// is every request that may change something.
 func (p *Policy) IsWanted(e *Event) bool {
 	if e.IsRefusal() {
 		return true

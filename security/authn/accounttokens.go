@@ -34,9 +34,10 @@ const (
 	accountPrefix = "system:serviceaccount:"
 )
 
-// AccountTokens issues and proves tokens of service accounts: JSON Web Tokens, signed by
-// Ed25519. A token ends at its time, when it is revoked, and with its account: one that is made
-// again under the same name has another uid. It is safe for concurrent use.
+// AccountTokens issues and verifies tokens of service accounts: JSON Web Tokens, signed by
+// Ed25519. A token ends at its time, when it is revoked, and with its account. An account
+// that is created again under the same name has another uid, so the old tokens are not
+// valid for it. It is safe for concurrent use.
 type AccountTokens struct {
 	accounts *Accounts
 	revoked  revokedTokens
@@ -45,11 +46,11 @@ type AccountTokens struct {
 	epoch    atomic.Uint64
 }
 
-// NewAccountTokens returns AccountTokens of accounts, which has no key yet: it issues and
-// proves nothing.
+// NewAccountTokens returns AccountTokens for accounts. Until SetKeys, it issues no tokens
+// and accepts none.
 func NewAccountTokens(accounts *Accounts) *AccountTokens { return &AccountTokens{accounts: accounts} }
 
-// SetKeys sets the keys. The first one signs, and all of them prove, so that a key can be
+// SetKeys sets the keys. The first one signs, and all of them verify, so that a key can be
 // replaced while its tokens are in use.
 func (t *AccountTokens) SetKeys(keys []ed25519.PrivateKey) {
 	keys = slices.Clone(keys)
@@ -89,7 +90,7 @@ func FollowAccountKeys(name string, tokens *AccountTokens, log *slog.Logger) (ru
 	return file.run, nil
 }
 
-// AccountClaims is what a token says.
+// AccountClaims are the claims of a token.
 type AccountClaims struct {
 	Namespace, Name, UID string
 	Audiences            []string
@@ -207,7 +208,7 @@ func (v accountVerifier) why(err error) error {
 	return errors.New("its signature is not one of this server")
 }
 
-// AccountOf returns the service account that an identity is, if it is one.
+// AccountOf returns the service account of an identity; false if the identity is none.
 func AccountOf(who identity.Identity) (namespace, name string, is bool) {
 	rest, is := strings.CutPrefix(who.Name, accountPrefix)
 	namespace, name, found := strings.Cut(rest, ":")

@@ -1,6 +1,6 @@
-// Package authn proves who sends a request to the API.
+// Package authn verifies the sender of a request to the API.
 //
-// In comes a request with a client certificate, a bearer token or neither. Out comes an
+// It receives a request with a client certificate, a bearer token or neither. It returns an
 // identity.Identity, or a Failure that says which proofs are accepted. The package knows no
 // objects and no rights.
 //

@@ -22,10 +22,10 @@ const replicaPrefix = "pilot-replica."
 const replicaLife = time.Minute
 
 // ReplicaKey signs and proves the tokens with which the replicas of a server ask each
-// other. They share the key in their store: whoever can read it there can write everything
-// there.
+// other. They share the key in their store. A program that can read it there can also write
+// everything there.
 //
-// The zero ReplicaKey has no key yet: it proves no token. It is safe for concurrent use.
+// The zero ReplicaKey has no key yet, and accepts no token. It is safe for concurrent use.
 type ReplicaKey struct{ key atomic.Pointer[[]byte] }
 
 // Set sets the key, which must have 32 random bytes.

@@ -1,8 +1,8 @@
 // Package authz decides what identities may do.
 //
 // Callers give it an identity and the access that it asks for. It returns a Decision with
-// its reason. Package server asks before each request and, for requests that do several
-// things, before each of them.
+// its reason. Package server asks before each request. For a request with several
+// operations, it also asks before each operation.
 //
 //	authz.go       the requested access and the Decision; the decision without roles
 //	guard.go       the decision about a request

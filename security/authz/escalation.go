@@ -18,11 +18,11 @@ import (
 )
 
 // CheckWrite returns an error unless an identity may give the rights that a write gives.
-// before is nil for an object that is new; after is what will be stored. beside are the other
-// objects that the same transaction writes. As in Kubernetes, who writes a role must have its
-// rights or the verb escalate on it, and who writes a binding must have the rights of its
-// role, in the namespace of the binding, or the verb bind on it. That is also so for a write
-// that changes only labels or annotations.
+// before is nil for an object that is new; after is what will be stored. beside are the
+// other objects that the same transaction writes. As in Kubernetes, a user who writes a
+// role must have its rights, or the verb escalate on it. A user who writes a binding must
+// have the rights of its role, in the namespace of the binding, or the verb bind on it.
+// This also applies to writes that change only labels or annotations.
 func (r *Roles) CheckWrite(ctx context.Context, who identity.Identity, before, after *schema.Object, beside []*schema.Object) error {
 	if after.Kind.Group != rbacAPI || who.In(identity.Masters) {
 		return nil

@@ -16,7 +16,8 @@ import (
 type Guard struct{ Authorizer }
 
 // Check returns nil if the identity of ctx may do something, and otherwise an error that
-// answers 403. The error has the words of Kubernetes, and says nothing of what exists.
+// answers 403. The error has the text of Kubernetes, and does not reveal which objects
+// exist.
 func (g Guard) Check(ctx context.Context, a Attributes) error {
 	who := identity.Of(ctx)
 	if d := g.Authorize(ctx, who, a); !d.Allowed {
@@ -61,7 +62,7 @@ func (g Guard) checkKinds(ctx context.Context, verb, subresource string, kind *s
 	return nil
 }
 
-// Allows is Check without the words.
+// Allows is Check without the text of the error.
 func (g Guard) Allows(ctx context.Context, a Attributes) bool {
 	return g.Authorize(ctx, identity.Of(ctx), a).Allowed
 }

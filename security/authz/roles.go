@@ -13,10 +13,10 @@ import (
 	"github.com/pilot-api/pilot-api/security/identity"
 )
 
-// Roles decides by the roles and bindings that it was given. They have the meaning that they
-// have in Kubernetes: rights only add up, a role that is missing gives none, and the group
-// identity.Masters may do everything. The zero Roles has no roles, and so allows nothing to
-// others. It is safe for concurrent use.
+// Roles decides by the roles and bindings that it was given. They have the meaning that
+// they have in Kubernetes: rights only add up, a role that is missing gives none, and the
+// group identity.Masters may do everything. The zero Roles has no roles, so it allows
+// nothing to other groups. It is safe for concurrent use.
 type Roles struct {
 	mu       sync.Mutex
 	roles    map[schema.Key]*role

@@ -1,9 +1,9 @@
 // Package ca is the certificate authority of the mesh. It signs the certificates by which
-// workloads know each other.
+// workloads prove their identity to each other.
 //
-// In comes a request for a certificate in PEM, with the proven identity of its sender. Out
-// comes a chain of certificates, or a Refusal that says why there is none. The package knows
-// no gRPC and no store: the authority comes from a Source.
+// It receives a request for a certificate in PEM, with the proven identity of the sender.
+// It returns a chain of certificates, or a Refusal with the reason. The package knows no
+// gRPC and no store: the authority comes from files or from a Document.
 //
 //	ca.go         CA: signs by the authority in use, and counts
 //	request.go    requests, and what is wrong with them

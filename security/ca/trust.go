@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// Trust is what the workloads of a mesh trust at one time, and what signs their certificates.
-// It never changes.
+// Trust has the roots that the workloads of a mesh trust at one time, and the issuer that
+// signs their certificates. It never changes.
 type Trust struct {
 	// Roots are the authorities that workloads trust, the oldest first.
 	Roots []*x509.Certificate
-	// Issuer signs; nil if nothing can be signed. Lack then says why.
+	// Issuer signs certificates; nil if none can be signed. Lack then says why.
 	Issuer *Issuer
 	Lack   string
 

@@ -1,5 +1,5 @@
-// Package identity has the identity of whoever sends a request: a name, groups, and how
-// it was proved. The server puts it into the context of the request. Package authn proves
+// Package identity has the identity of the sender of a request: a name, groups, and the
+// proof. The server puts it into the context of the request. Package authn proves
 // identities, package authz decides what they may do.
 package identity
 

@@ -2,7 +2,7 @@
 // several operations.
 //
 // It reads a body with operations, or with a revision to return to. It calls the store with
-// transactions, and answers with a status that says what was done.
+// transactions, and answers with a status that has the results.
 //
 //	actions.go         the endpoints
 //	action.go          actions as API objects

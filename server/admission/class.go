@@ -17,12 +17,12 @@ var ErrImpatient = errors.New("the request has waited too long")
 
 // ClassOptions are the bounds of a Class. All must be above 0.
 type ClassOptions struct {
-	Seats     int           // requests that are worked on at one time
+	Seats     int           // requests in progress at one time
 	PerSender int           // seats that one sender may have while there are others
-	Rest      time.Duration // least time that a seat stays empty after a request of a sender that has its most; 0 for none
+	Rest      time.Duration // minimum time for which a seat stays empty after a request of a sender with the maximum of seats; 0 for none
 	Queue     int           // requests of one sender that may wait
 	Waiting   int           // requests of all senders that may wait
-	Patience  time.Duration // that a request waits at most
+	Patience  time.Duration // longest time that a request waits
 }
 
 // Class admits the requests of one class. If no seat is free, a request waits in the queue

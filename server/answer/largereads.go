@@ -27,10 +27,10 @@ const (
 	largeReadsKept = 4096
 )
 
-// LargeReads admits reads of records, such as histories, whose length is known only
-// after they are read. It expects a read that was large before to be large again,
-// and makes it wait for room and for its turn. It runs only a few of all other
-// reads at a time. It is safe for concurrent use.
+// LargeReads admits reads of records, such as histories, whose length is known only after
+// they are read. It expects a read that was large before to be large again, and makes it
+// wait for room and for its turn. It runs only a few other reads at the same time. It is
+// safe for concurrent use.
 type LargeReads struct {
 	unknown, large *admission.Room
 	turns          *admission.Long

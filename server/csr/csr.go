@@ -1,9 +1,9 @@
 // Package csr serves Istio's protocol by which workloads get certificates:
 // istio.v1.auth.IstioCertificateService over gRPC.
 //
-// In comes a request for a certificate with the credentials of its sender. proxyauth proves the
-// sender, security/ca signs, and the audit log has a line before the certificate leaves
-// (docs/decisions/040-certificate-authority.md).
+// It receives a request for a certificate with the credentials of the sender. Package
+// proxyauth verifies the sender, package ca signs the certificate, and the audit log has a
+// line before the certificate leaves (docs/decisions/040-certificate-authority.md).
 package csr
 
 import (
@@ -29,8 +29,8 @@ import (
 type Options struct {
 	Prover *proxyauth.Prover
 	CA     *ca.CA
-	// Exists reports whether a ServiceAccount exists. A certificate is not renewed after its
-	// account.
+	// Exists reports whether a ServiceAccount exists. A certificate is not renewed after
+	// its account is deleted.
 	Exists func(namespace, name string) bool
 	Audit  *audit.Log // nil for none
 	Log    *slog.Logger

@@ -1,6 +1,6 @@
-// Package inspect answers questions about the configuration that is in force: which proxies
-// have it, what each of them receives, its problems, and what a change would do. It asks
-// the other replicas for what only they know.
+// Package inspect answers questions about the configuration in force: which proxies have
+// it, what each of them receives, its problems, and the effect of a change. It asks the
+// other replicas about their own proxies.
 //
 // An answer has a warning for each replica that did not answer.
 //

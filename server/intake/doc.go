@@ -1,5 +1,5 @@
-// Package intake takes in the bodies of requests: it reads them within the memory for
-// writes, and decodes the objects in them. Large ones wait for their turn.
+// Package intake reads the bodies of requests within the memory for writes, and decodes the
+// objects in them. Large bodies wait for their turn.
 //
 // Callers give it a request. It returns objects and warnings, or an error that says what is
 // wrong and where.

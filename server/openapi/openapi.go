@@ -1,5 +1,5 @@
-// Package openapi describes the endpoints of the server as OpenAPI documents: the server
-// routes by the same endpoints.
+// Package openapi describes the endpoints of the server as OpenAPI documents. The server
+// takes its routes from the same endpoints.
 //
 //	openapi.go     what is described
 //	document.go    the description of endpoints

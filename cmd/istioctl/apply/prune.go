@@ -26,7 +26,7 @@ func (p *pruneSelector) String() string {
 
 func (p *pruneSelector) Type() string { return "string" }
 
-// Set refuses selectors that could match objects that nobody has thought of.
+// Set refuses selectors that match objects without labels too.
 func (p *pruneSelector) Set(text string) error {
 	selected, err := labels.Parse(text)
 	if err != nil {

@@ -14,13 +14,14 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Judges tells what the server would say about objects that it gets together.
+// Judges returns the warnings that the server would give if it received objects together.
 type Judges interface {
 	Transactor
 	Analyst
 }
 
-// Analyst tells what is wrong with the objects of the server, and what would be.
+// Analyst returns the problems of the server's objects, and those that other objects would
+// cause.
 type Analyst interface {
 	Problems(ctx context.Context, opts client.ProblemsOptions) (*client.Problems, error)
 	PreviewWithout(ctx context.Context, text []byte, namespace string, without []schema.Key) (*client.Preview, error)

@@ -10,21 +10,21 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Texts gives objects and takes them one by one, as their authors wrote them.
+// Texts reads objects, and writes them one by one, as their authors wrote them.
 type Texts interface {
 	Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error)
 	CreateText(ctx context.Context, t client.Text) (*schema.Object, error)
 	UpdateText(ctx context.Context, t client.Text) (*schema.Object, error)
 }
 
-// Transactor gives objects and takes many of them in one transaction.
+// Transactor reads objects, and writes many of them in one transaction.
 type Transactor interface {
 	cli.Pager
 	Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error)
 	Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error)
 }
 
-// Writer takes objects in every way, and tells what becomes of them.
+// Writer writes objects one by one or in one transaction, and waits for their effect.
 type Writer interface {
 	Texts
 	Judges

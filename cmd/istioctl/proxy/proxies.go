@@ -18,7 +18,8 @@ type Inventory interface {
 	AllProxies(ctx context.Context) ([]client.Proxy, error)
 }
 
-// Proxies tells what the server knows of its proxies, and what it has for them.
+// Proxies returns the proxies that the server knows, and the configuration that it has for
+// them.
 type Proxies interface {
 	Lister
 	Proxy(ctx context.Context, node string) ([]client.Proxy, error)

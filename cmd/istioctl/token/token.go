@@ -18,7 +18,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Tokens gives and revokes tokens, and says who the caller is.
+// Tokens creates and revokes tokens, and returns the identity of the caller.
 type Tokens interface {
 	CreateToken(ctx context.Context, namespace, account string, audiences []string, life time.Duration) (client.Token, error)
 	RevokeToken(ctx context.Context, namespace, account, id string) error
