@@ -52,7 +52,7 @@ func readAuthorizationPolicy(p *plan, of declared, spec *security.AuthorizationP
 	slices.SortFunc(out.http, byName)
 	slices.SortFunc(out.tcp, byName)
 	if out.action == security.AuthorizationPolicy_CUSTOM {
-		p.notHonoured(diag.NotFollowed, of.ref, "spec.action", "what fits its rules is refused: proxies ask no external authorizer")
+		p.notHonoured(diag.NotFollowed, of.ref, "spec.action", "requests that match its rules are refused: proxies cannot ask an external authorizer")
 	}
 	return out
 }

@@ -75,7 +75,7 @@ func (p *plan) checkAuthorizationPolicy(policy *authorizationPolicy) {
 			}
 			if mode, _ := i.Peer.At(i.EndpointPort); mode != mesh.PeerStrict {
 				p.notHonoured(diag.NotFollowed, policy.ref, "spec.rules", fmt.Sprintf(
-					"callers in plain text have no identity, so it does not refuse them: port %d of %s, which %s declares, takes plain text; a PeerAuthentication with mode STRICT refuses it", i.EndpointPort, svc.Hostname, svc.Origin))
+					"callers in plain text have no identity, so it does not refuse them: port %d of %s, which %s declares, accepts plain text; a PeerAuthentication with mode STRICT refuses it", i.EndpointPort, svc.Hostname, svc.Origin))
 				return
 			}
 		}

@@ -95,7 +95,7 @@ func (p *plan) checkPolicy(pol *policy) {
 		ignored(diag.PolicyUnused, "spec.destination.labels", "the policy has no effect: no RouteRule sends requests to exactly these labels")
 	}
 	if pol.spec.LoadBalancing != nil && p.serviceOf(pol.ref.Namespace, pol.host).Resolution == mesh.Passthrough {
-		ignored(diag.NotFollowed, "spec.loadBalancing", "connections go to the address that the caller chose, as the service has resolution NONE")
+		ignored(diag.NotFollowed, "spec.loadBalancing", "connections go to the address that the caller chose, because the service has resolution NONE")
 	}
 	if pol.spec.CircuitBreaker == nil || pol.spec.CircuitBreaker.SimpleCB == nil {
 		return

@@ -118,7 +118,7 @@ func (d *check) checkDestinationRule(rule *destinationRule) {
 		d.plan.checkLabels(rule.ref, at+".labels", host, s.GetLabels(), "so requests to the subset fail")
 		if s.GetTrafficPolicy() != nil && s.GetTrafficPolicy().GetOutlierDetection() == nil &&
 			rule.spec.GetTrafficPolicy().GetOutlierDetection() != nil && d.pilot().SubsetsDropOutlierDetection {
-			d.notHonoured(diag.AsPilot, rule.ref, at+".trafficPolicy", "the subset has no outlier detection, as its own policy names none; "+
+			d.notHonoured(diag.AsPilot, rule.ref, at+".trafficPolicy", "the subset has no outlier detection, because its own policy has none; "+
 				switchHint("subsetsDropOutlierDetection", "that of the rule holds"))
 		}
 	}

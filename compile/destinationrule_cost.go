@@ -45,6 +45,6 @@ func (d *check) checkVersions(rule *destinationRule, host string, svc *mesh.Serv
 	}
 	key := versionsKey{inForce, svc}
 	if excess := d.excessOfVersions(key); excess.Withheld() {
-		d.report(excess.Problem(rule.ref, d.versions(key).String(), "requests to the subsets fail, as their clusters are closed"))
+		d.report(excess.Problem(rule.ref, d.versions(key).String(), "requests to the subsets fail, because their clusters are closed"))
 	}
 }

@@ -99,7 +99,7 @@ func (p *plan) selectionOf(who *caller) selection {
 			first[host] = rule
 		case !winner.labels.SubsetOf(rule.labels):
 			p.conflict(diag.WorkloadShared, rule.ref, "spec.workloadSelector",
-				fmt.Sprintf("workloads that %s selects as well follow that one, which %s; of this rule they follow the TLS settings only", winner.ref, p.firstBecause()))
+				fmt.Sprintf("workloads that %s also selects follow that object, which %s; they follow only the TLS settings of this rule", winner.ref, p.firstBecause()))
 		}
 	}
 	return selectionOf(rules)

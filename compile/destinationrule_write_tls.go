@@ -99,14 +99,14 @@ func (rd *reader) clientFiles(tls *networking.ClientTLSSettings, namespace strin
 	case tls.GetMode() != networking.ClientTLSSettings_MUTUAL:
 		files.CertificateFile, files.KeyFile, files.secret = "", "", ""
 	case files.secret == "" && (files.CertificateFile == "" || files.KeyFile == ""):
-		return files, unmet{"mode", absence{why: "MUTUAL shows a certificate, and has none with a key"}}
+		return files, unmet{"mode", absence{why: "MUTUAL needs a certificate with its key"}}
 	}
 	if tls.GetInsecureSkipVerify().GetValue() {
 		files.CAFile, files.caSecret = "", ""
 	}
 	switch unverified := !files.verifies(); {
 	case unverified && len(tls.GetSubjectAltNames()) > 0:
-		return files, unmet{"subjectAltNames", absence{why: "no authority vouches for names"}}
+		return files, unmet{"subjectAltNames", absence{why: "names need authorities that verify them"}}
 	case schema.RevokesUnverified(tls):
 		return files, unmet{"caCrl", absence{}} // Schema reports it.
 	case unverified:
@@ -137,7 +137,7 @@ func (rd *reader) ownFiles(tls *networking.ClientTLSSettings, namespace string) 
 	}
 	files.CAFile = settings.SystemRootsFile
 	if verified && files.CAFile == "" {
-		return files, unmet{"caCertificates", absence{why: "there is nothing to verify endpoints by: name a file with their authorities, or systemRootsFile in the mesh settings"}}
+		return files, unmet{"caCertificates", absence{why: "no authorities verify the endpoints: name a file with authorities, or systemRootsFile in the mesh settings"}}
 	}
 	return files, unmet{}
 }
@@ -173,7 +173,7 @@ func workloadFiles(settings *mesh.Settings) (clientFiles, unmet) {
 		own = cmp.Or(own, mesh.WorkloadCertificates{Certificate: pilotWorkloadFiles})
 	}
 	if own.None() {
-		return clientFiles{}, unmet{"mode", absence{why: "ISTIO_MUTUAL goes by the certificates of workloads, and workloadCertificates of the mesh settings names none"}}
+		return clientFiles{}, unmet{"mode", absence{why: "ISTIO_MUTUAL uses the certificates of workloads, and workloadCertificates of the mesh settings names none"}}
 	}
 	return filesOfWorkloads(own), unmet{}
 }
@@ -195,6 +195,6 @@ func (d *check) checkTLS(rule *destinationRule, at string, tls *networking.Clien
 		d.notHonoured(diag.TLSUnverified, rule.ref, at+".tls.caCertificates", "the endpoints are not verified; "+
 			switchHint("destinationRuleTLS", "they are, by the authorities of the proxy's system"))
 	case own && files.verifies() && files.CAFile != d.settings.SystemRootsFile && tls.GetSni() != "" && len(namesToVerify(tls, svc)) == 0:
-		d.notHonoured(diag.TLSUnverified, rule.ref, at+".tls.sni", "an endpoint may have a certificate for any name, as subjectAltNames says none; without sni it is verified by the host that a request names")
+		d.notHonoured(diag.TLSUnverified, rule.ref, at+".tls.sni", "an endpoint may have a certificate for any name, because subjectAltNames is empty; without sni, the certificate must be for the host that a request names")
 	}
 }

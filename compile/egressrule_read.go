@@ -119,7 +119,7 @@ func (rd *reader) openEgress(none) *egressPlan {
 // checkEgressRule reports a rule that is withheld.
 func (p *plan) checkEgressRule(rule *egressRule) {
 	if excess := p.excess(rule.declared); excess.Withheld() {
-		p.reportExcess(excess, rule.ref, egressCost(p, rule), "its host is not opened, and callers refuse what they do not know at its ports")
+		p.reportExcess(excess, rule.ref, egressCost(p, rule), "its host is not opened, and callers refuse unknown hosts at its ports")
 	}
 }
 

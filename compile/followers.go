@@ -47,6 +47,6 @@ func (p *plan) checkFollowers(ref diag.Ref, field string, stated *source, host s
 	case stated == nil:
 		p.notHonoured(diag.FollowedByFew, ref, field, fmt.Sprintf("only callers in namespace %s follow it: %s", ref.Namespace, whose))
 	case p.service(stated.host) != nil && !slices.ContainsFunc(p.registry.byHost.under(&p.reader, stated.host), inHome):
-		p.notHonoured(diag.FollowedByFew, ref, field, fmt.Sprintf("nobody follows it: %s, so only callers in namespace %s would, and its source is %s of another namespace", whose, ref.Namespace, stated.host))
+		p.notHonoured(diag.FollowedByFew, ref, field, fmt.Sprintf("no caller follows it: %s, so only callers in namespace %s would, and its source is %s of another namespace", whose, ref.Namespace, stated.host))
 	}
 }

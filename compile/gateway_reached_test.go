@@ -59,7 +59,7 @@ func TestHostsThatNoClientReaches(t *testing.T) {
 			gateway("default", "plain", edge, server(80, "HTTP", "", "*")), gateway("evil", "narrow", edge, server(443, "HTTPS", "b", host))}, "at port 443 come to Gateway evil/narrow"},
 		{"bound to both", rule(host, []string{"wide", "evil/narrow"}), []*schema.Object{gateway("evil", "narrow", edge, server(443, "HTTPS", "b", host))}, ""},
 		{"a route of one of both", rule(host, []string{"wide", "evil/narrow"}, spec{"match": []spec{{"gateways": []string{"wide"}}}, "directResponse": spec{"status": 403}}),
-			[]*schema.Object{gateway("evil", "narrow", edge, server(443, "HTTPS", "b", host))}, "by way of Gateway default/wide do not come"},
+			[]*schema.Object{gateway("evil", "narrow", edge, server(443, "HTTPS", "b", host))}, "do not arrive through Gateway default/wide"},
 		{"a server that lost its port", rule(host, []string{"wide", "z"}), []*schema.Object{gateway("default", "z", edge, server(443, "HTTP", "", "*"))}, "spec.servers[0] of Gateway default/z, at port 443, is left out"},
 		{"a name that another server has", rule(host, []string{"z"}), []*schema.Object{gateway("default", "z", edge, server(443, "HTTPS", "b", "*"))}, "come to Gateway default/wide, which comes first"},
 	} {

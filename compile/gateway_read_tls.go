@@ -41,7 +41,7 @@ func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSett
 		return out, true
 	}
 	if out.Client = p.clientCertificate(tls, ref.Namespace); out.Client.CAFile == "" && out.Client.CASecretName == "" {
-		p.notHonoured(diag.TLSUnmet, ref, at, "the server is left out, as there is nothing to verify clients by: name caCertificates, or a credentialName")
+		p.notHonoured(diag.TLSUnmet, ref, at, "the server is left out, because no authorities verify clients: name caCertificates, or a credentialName")
 		return nil, false
 	}
 	return out, true
@@ -153,7 +153,7 @@ func (rd *reader) lackOfServer(tls *ir.ServerTLS) absence {
 	}
 	for _, pair := range append([]ir.KeyPair{{SecretName: tls.SecretName}}, tls.Others...) {
 		if (pair.SecretName == "") != (tls.SecretName == "") {
-			return absence{why: "of its credentialNames, " + setting + " of the mesh settings has files for some, and a proxy takes all from files or none"}
+			return absence{why: "of its credentialNames, " + setting + " of the mesh settings has files for some, but a proxy needs files for all or for none"}
 		}
 		if pair.SecretName == "" {
 			continue

@@ -56,7 +56,7 @@ func (p *plan) checkReached(listener *edgeListener, bound []boundCandidate) {
 				continue // Its own TLS routes pass the connections on.
 			}
 			told[c.binding] = true
-			p.reportNotReached(c.binding, fmt.Sprintf("connections for %s at port %d are passed on as %s says, by way of %s", name, listener.port, route.host.vs.ref, route.host.gw.ref))
+			p.reportNotReached(c.binding, fmt.Sprintf("connections for %s at port %d are passed on as %s says, through %s", name, listener.port, route.host.vs.ref, route.host.gw.ref))
 			continue
 		}
 		if owner == nil || owner == c.group {
@@ -79,7 +79,7 @@ func (p *plan) checkMatchesReached(b *boundHost, lost *gateway, why string) {
 	for _, r := range p.httpRoutesOf(b.vs) {
 		for _, m := range r.matches {
 			if !m.sidecarOnly && b.vs.serves(m.gateways, lost.name()) && !b.serves(m.gateways) {
-				p.conflict(diag.HostNotServed, b.vs.ref, fieldIn(r, b.vs), fmt.Sprintf("requests for %s by way of %s do not come: %s", b.host, lost.ref, why))
+				p.conflict(diag.HostNotServed, b.vs.ref, fieldIn(r, b.vs), fmt.Sprintf("requests for %s do not arrive through %s: %s", b.host, lost.ref, why))
 				break
 			}
 		}

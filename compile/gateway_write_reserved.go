@@ -80,7 +80,7 @@ func (rd *reader) forbidden(listener *edgeListener, host string, of []boundCandi
 			if gw := rd.reserverOf(listener, host, c, reservers); gw != nil {
 				why = fmt.Sprintf("%s keeps %s at port %d from VirtualServices of the namespace %s", gw.ref, c.host, listener.port, c.vs.ref.Namespace)
 			} else if earlier := listener.earlierForeign(host, c, first); earlier != nil {
-				why = fmt.Sprintf("%s does not allow it to the namespace %s, and its requests at port %d already follow %s by way of %s",
+				why = fmt.Sprintf("%s does not allow it to the namespace %s, and its requests at port %d already follow %s through %s",
 					c.by.gw.ref, earlier.vs.ref.Namespace, listener.port, earlier.vs.ref, earlier.by.gw.ref)
 			}
 			if why != "" {

@@ -293,7 +293,7 @@ func (d *check) checkClaim(rule claim, at, host string) {
 		return
 	}
 	if !mesh.Exported(rule.exportTo(), ref.Namespace, ref.Namespace) {
-		d.notHonoured(diag.FollowedByFew, ref, at, fmt.Sprintf("nobody follows it: %s belongs to namespace %s, so only callers in namespace %s would, and exportTo leaves them out%s", host, owner, ref.Namespace, d.declaredBy(host)))
+		d.notHonoured(diag.FollowedByFew, ref, at, fmt.Sprintf("no caller follows it: %s belongs to namespace %s, so only callers in namespace %s would, and exportTo leaves them out%s", host, owner, ref.Namespace, d.declaredBy(host)))
 	} else if !slices.Equal(rule.exportTo(), []string{"."}) && !slices.Equal(rule.exportTo(), []string{ref.Namespace}) {
 		d.notHonoured(diag.FollowedByFew, ref, at, fmt.Sprintf("only callers in namespace %s follow it: %s belongs to namespace %s%s", ref.Namespace, host, owner, d.declaredBy(host)))
 	}

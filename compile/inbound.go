@@ -51,7 +51,7 @@ func (c *writer) checkInbound(i, first *mesh.Instance) {
 	}
 	c.plan.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Code: diag.PortClaimed, Object: i.Service.Origin.Ref(),
-		Message: fmt.Sprintf("an instance's port %d is %s for %s and %s for %s; calls to it are taken as %s",
+		Message: fmt.Sprintf("an instance's port %d is %s for %s and %s for %s; calls to it are treated as %s",
 			i.EndpointPort, i.Port.Protocol, i.Service.Hostname,
 			first.Port.Protocol, first.Service.Hostname, first.Port.Protocol),
 	})

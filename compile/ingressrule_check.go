@@ -19,7 +19,7 @@ func (p *plan) checkIngress(rule *ingressRule, svc *mesh.Service) {
 		covered = covered || some && !planned.route.Match.CatchAll() && rule.within(match)
 	}
 	if !covered && p.pilot().IngressCatchAllLost {
-		p.notHonoured(diag.AsPilot, rule.ref, "spec.destination", fmt.Sprintf("of the requests for %s only those that its rules ask for find a route; %s",
+		p.notHonoured(diag.AsPilot, rule.ref, "spec.destination", fmt.Sprintf("only requests for %s that one of its rules matches have a route; %s",
 			svc.Hostname, switchHint("ingressCatchAllLost", "the others go there too")))
 	}
 }
@@ -57,7 +57,7 @@ func (p *plan) checkSecrets() {
 	by := slices.IndexFunc(rules, func(rule *ingressRule) bool { return rule.secret == shown })
 	for _, rule := range rules {
 		if rule.secret != "" && rule.secret != shown {
-			p.conflict(diag.SecretClaimed, rule.ref, "spec.tlsSecret", fmt.Sprintf("the certificate of %q, as %s has it, is shown instead: an ingress has one for all rules, that of the first secret by name", shown, rules[by].ref))
+			p.conflict(diag.SecretClaimed, rule.ref, "spec.tlsSecret", fmt.Sprintf("the certificate of %q, as %s has it, is presented instead: an ingress has one certificate for all rules, that of the first secret by name", shown, rules[by].ref))
 		}
 	}
 }

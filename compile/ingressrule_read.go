@@ -114,7 +114,7 @@ func (rp *reporter) checkIngressPort(rule *ingressRule, svc *mesh.Service) {
 	case port == nil:
 		rp.report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownPort, Object: rule.ref, Field: at,
-			Message: fmt.Sprintf("the rule answers 503: it names %s, and %s has none such", wanted, svc.Hostname),
+			Message: fmt.Sprintf("the rule answers 503: it names %s, which %s does not have", wanted, svc.Hostname),
 		})
 	case !port.Protocol.IsHTTP():
 		rp.notHonoured(diag.WrongProtocol, rule.ref, at, fmt.Sprintf("the rule answers 503: %s of %s is %s; it must be HTTP, HTTP2 or GRPC",
@@ -130,7 +130,7 @@ func (rp *reporter) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bo
 	}
 	whole := m.Source == nil && m.TCP == nil && m.UDP == nil
 	if !whole {
-		rp.notHonoured(diag.Closed, rule.ref, "spec.match", "requests that fit the rest are answered with 503: an ingress knows no callers, and looks at no addresses; use request")
+		rp.notHonoured(diag.Closed, rule.ref, "spec.match", "requests that match the rest are answered with 503: an ingress does not know callers and does not compare addresses; use request")
 	}
 	if m.Request == nil {
 		return whole
@@ -145,7 +145,7 @@ func (rp *reporter) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bo
 			rule.prefix = *how.Prefix
 		default:
 			rp.notHonoured(diag.Closed, rule.ref, "spec.match.request.headers", fmt.Sprintf(
-				"requests that fit the rest are answered with 503: of %s the rule asks what an ingress does not look at; use an exact authority, and an exact or prefix uri", name))
+				"requests that match the rest are answered with 503: the rule has a condition on %s that an ingress cannot follow; use an exact authority, and an exact or prefix uri", name))
 			whole = false
 		}
 	}

@@ -188,7 +188,7 @@ func (m *model) readKinds() {
 	m.certificates = newKind(m, "Secret", inKeyOrder, readSecret, (*plan).checkSecret)
 	m.sidecars = newKind(m, "Sidecar", m.inAgeOrder, readSidecar, (*plan).checkSidecar)
 	m.peerAuthentications = newKind(m, schema.KindPeerAuthentication, m.inAgeOrder, readPeerAuthentication, (*plan).checkPeerAuthentication)
-	m.peerAuthentications.instead, m.peerAuthentications.insteadSays = strictInstead, "its workloads take mutual TLS only"
+	m.peerAuthentications.instead, m.peerAuthentications.insteadSays = strictInstead, "its workloads accept only mutual TLS"
 	m.policies = newKind(m, schema.KindAuthorizationPolicy, m.inAgeOrder, readAuthorizationPolicy, (*plan).checkAuthorizationPolicy)
 	m.policies.instead, m.policies.insteadSays = allowNothing, "it allows nothing"
 }

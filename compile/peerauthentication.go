@@ -56,7 +56,7 @@ func (p *plan) checkPeerAuthentication(pa *peerAuthentication) {
 		}
 	}
 	if pa.strict != "" && p.settings.WorkloadCertificates.None() {
-		p.notHonoured(diag.TLSUnmet, pa.ref, pa.strict, "the ports of its workloads are closed: workloadCertificates of the mesh settings names no certificates by which anybody could prove an identity")
+		p.notHonoured(diag.TLSUnmet, pa.ref, pa.strict, "the ports of its workloads are closed: workloadCertificates of the mesh settings names no certificates, so no caller can prove an identity")
 	}
 	if len(pa.selector) > 0 && !p.selectsInstance(pa) {
 		p.report(diag.Problem{

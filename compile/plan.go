@@ -45,7 +45,7 @@ func (p *plan) checkExternalNames() {
 		for _, port := range svc.Ports {
 			if port.Protocol == mesh.HTTPS && p.routesHTTP(svc, port) {
 				p.notHonoured(diag.AsPilot, svc.Origin.Ref(), "spec.ports", fmt.Sprintf(
-					"requests to port %d of %s are taken and sent on as plain HTTP, as it is a service with an external name; %s",
+					"requests to port %d of %s are treated and forwarded as plain HTTP, because it is a service with an external name; %s",
 					port.Number, svc.Hostname, switchHint("externalNameHTTPSAsHTTP", "connections are passed on as they are")))
 			}
 		}

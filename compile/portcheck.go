@@ -84,7 +84,7 @@ func (c *writer) reportOwnPort(ref diag.Ref, port int) {
 func (c *writer) reportHTTPLost(l *ir.Listener, t *tableLayout) {
 	c.plan.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Code: diag.PortClaimed, Object: l.Origins[0], Field: "spec.ports", Value: fmt.Sprint(t.port),
-		Message: fmt.Sprintf("every connection to port %d is taken as TCP, also those to HTTP services such as %s; give this service an address of its own, or another port, or %s",
+		Message: fmt.Sprintf("every connection to port %d is treated as TCP, also those to HTTP services such as %s; give this service an address of its own, or another port, or %s",
 			t.port, t.first.Hostname, switchHint("tcpTakesHTTPPort", "HTTP has the port")),
 	})
 }

@@ -15,7 +15,7 @@ const mostTied = 16
 func (p *plan) checkTied(rule *routeRule) {
 	if first := p.tied.Get(p.r, rule.host)[rule]; first != nil {
 		p.conflict(diag.EqualPrecedence, rule.ref, "spec.precedence", fmt.Sprintf(
-			"%s has precedence %d too: requests that both match are its own, as it comes first by namespace and name",
+			"%s has precedence %d too: it gets the requests that both match, because it comes first by namespace and name",
 			first.ref, first.precedence))
 	}
 }

@@ -95,7 +95,7 @@ func (w *withholding) close(rule *routeRule, from *source) (plannedRoute, bool) 
 
 // reportRuleExcess reports a withheld rule.
 func (p *plan) reportRuleExcess(rule *routeRule, excess mesh.Excess) {
-	effect := "requests of its callers that no rule before it takes are answered with 503"
+	effect := "requests of its callers that no earlier rule matches are answered with 503"
 	p.reportExcess(excess, rule.ref, p.ruleCosts.costs.Get(p.r, rule), effect)
 }
 

@@ -95,7 +95,7 @@ func (rp *reporter) reportRegexes(rule *routeRule, bad []badRegex) {
 		rp.report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.FieldInvalid, Code: diag.Closed, Object: rule.ref,
 			Field: "spec.match.request.headers", Value: fmt.Sprintf("%q", b.regex),
-			Message: fmt.Sprintf("requests that fit the other conditions are answered with 503: the expression for %s is %v", b.header, b.err),
+			Message: fmt.Sprintf("requests that meet the other conditions are answered with 503: the expression for %s is %v", b.header, b.err),
 		})
 	}
 }

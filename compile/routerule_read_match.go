@@ -53,7 +53,7 @@ func checkRegex(m schema.StringMatch) error {
 
 func validRegex(expression string) error {
 	if err := re2.Check(expression); err != nil {
-		return fmt.Errorf("not an expression that Envoy takes: %w", err)
+		return fmt.Errorf("not an expression that Envoy accepts: %w", err)
 	}
 	return nil
 }

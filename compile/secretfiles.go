@@ -27,7 +27,7 @@ func (m *model) inFiles(name string) bool {
 // checkSecret reports an object that no proxy receives.
 func (p *plan) checkSecret(s *secret) {
 	if p.inFiles(s.name()) {
-		p.conflict(diag.SecretClaimed, s.ref, "", "proxies are not told it: they have what is in the files that secretFiles of the mesh settings names for "+s.name())
+		p.conflict(diag.SecretClaimed, s.ref, "", "proxies do not get it: they get the files that secretFiles of the mesh settings names for "+s.name())
 	}
 }
 

@@ -34,6 +34,6 @@ func unseenNames(c *ir.Cluster, t target) diag.List {
 		return nil
 	}
 	return diag.Warn(diag.NotHonoured, []diag.Ref{svc.Origin.Ref()},
-		"subjectAltNames of %s are not looked at on port %d: no DestinationRule has proxies begin TLS there and verify certificates",
+		"subjectAltNames of %s have no effect at port %d: no DestinationRule makes proxies use TLS there and verify certificates",
 		svc.Hostname, t.port.Number).Coded(diag.TLSUnverified)
 }

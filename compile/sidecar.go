@@ -102,7 +102,7 @@ func (p *plan) readIngress(of declared, i int, in *networking.IstioIngressListen
 		out.endpoint = net.JoinHostPort("127.0.0.1", strconv.Itoa(out.port))
 	}
 	if !known || !canListen(out) {
-		p.notHonoured(diag.PartLeftOut, of.ref, fmt.Sprintf("spec.ingress[%d]", i), "the listener is left out: it must have a port, a protocol and, if any, a defaultEndpoint that there is")
+		p.notHonoured(diag.PartLeftOut, of.ref, fmt.Sprintf("spec.ingress[%d]", i), "the listener is left out: it must have a port, a protocol and, if it has a defaultEndpoint, a valid one")
 		return out, false
 	}
 	if strings.HasPrefix(out.endpoint, unixScheme) {
@@ -257,7 +257,7 @@ func (p *plan) sidecarFor(who *caller, namespace string) *sidecar {
 	}
 	for i, sc := range selecting {
 		if i > 0 {
-			p.conflict(diag.WorkloadShared, sc.ref, "spec.workloadSelector", fmt.Sprintf("workloads that %s selects as well follow that one, which %s", selecting[0].ref, p.firstBecause()))
+			p.conflict(diag.WorkloadShared, sc.ref, "spec.workloadSelector", fmt.Sprintf("workloads that %s also selects follow that object, which %s", selecting[0].ref, p.firstBecause()))
 		}
 	}
 	if len(selecting) > 0 {

@@ -117,7 +117,7 @@ func TestEmptyPathIsNoPath(t *testing.T) {
 	if r := routeTo(t, config, reviewsHost); r.Redirect != nil {
 		t.Errorf("the first route is %+v", r)
 	}
-	if !strings.Contains(problems.Error(), "spec.http[0].match[0].uri.exact: no request fits") {
+	if !strings.Contains(problems.Error(), "spec.http[0].match[0].uri.exact: no request matches") {
 		t.Error(problems)
 	}
 }

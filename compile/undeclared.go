@@ -294,7 +294,7 @@ func (p *plan) openForUndeclared(s scope, u *undeclared, tables map[int]*table) 
 				continue // The rule does not apply at a port where its host takes connections.
 			}
 			p.notHonoured(diag.PortClaimed, d.virtualFor(host).ref, "spec.hosts", fmt.Sprintf(
-				"requests to %s at port %d are not routed: %s takes connections at this port, and no service takes HTTP there", host, undeclaredPort, svc.Hostname))
+				"requests to %s at port %d are not routed: %s accepts connections at this port, and no service has HTTP there", host, undeclaredPort, svc.Hostname))
 		}
 		return
 	}

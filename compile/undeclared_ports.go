@@ -68,7 +68,7 @@ func (p *plan) checkUndeclaredPorts(vs *virtualService) {
 	}
 	if slices.ContainsFunc(p.virtualOf.names(vs), p.isLoose) {
 		p.notHonoured(diag.PartLeftOut, vs.ref, "spec.hosts", fmt.Sprintf(
-			"at %d HTTP ports of the mesh no host is routed that no service has there, and callers that follow the VirtualService refuse there all that they do not know: that is for the %d ports that services had first",
+			"the VirtualService does not apply at %d HTTP ports of the mesh, where callers that follow it refuse unknown hosts: rules for hosts that no service has at a port apply only at the %d ports that services had first",
 			further, maxUndeclaredPorts))
 	}
 }

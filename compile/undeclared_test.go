@@ -23,8 +23,8 @@ func TestWithheldRulesOfNobodysHosts(t *testing.T) {
 		effect         string
 	}{
 		{3, 1, "allow_any", "requests that it would route are answered with 503"},
-		{40, 1, "block_all", "refuse requests to all hosts that they do not know"},
-		{10, 9, "block_all", "refuse requests to all hosts that they do not know"}, // together
+		{40, 1, "block_all", "refuse requests to all unknown hosts"},
+		{10, 9, "block_all", "refuse requests to all unknown hosts"}, // together
 	} {
 		t.Run(fmt.Sprintf("%d of each of %d", of.hosts, of.objects), func(t *testing.T) {
 			settings := mesh.DefaultSettings()

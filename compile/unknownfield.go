@@ -55,7 +55,7 @@ func (d declared) unknownField(is func(string) bool) string {
 func (rp *reporter) knows(of declared, match string) bool {
 	field := of.unknownWithin(match)
 	if field != "" {
-		rp.notHonoured(diag.Closed, of.ref, field, "requests that fit the rest of the match are answered with 503: this version does not know the field")
+		rp.notHonoured(diag.Closed, of.ref, field, "requests that match the rest of the match are answered with 503: this version does not know the field")
 	}
 	return field == ""
 }

@@ -164,7 +164,7 @@ func (t *table) lostDomain(v *viewpoint, host *candidate, owner nameClaim, name,
 }
 
 func (t *table) lostAddress(host *candidate, owner *mesh.Service, domain string) diag.Problem {
-	return lostName(host, fmt.Sprintf("requests to %s do not come to this service: the address is one of %s of %s, %s; give this service another address",
+	return lostName(host, fmt.Sprintf("requests to %s do not reach this service: the address is one of %s of %s, %s; give this service another address",
 		domain, owner.Hostname, owner.Origin, whyOlder(owner, host.service)))
 }
 

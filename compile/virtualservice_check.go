@@ -15,7 +15,7 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 	if excess := p.excess(vs.declared); excess.Withheld() {
 		effect := "requests that it would route are answered with 503, and connections fail"
 		if slices.Contains(p.crowds.Get(p.r, none{}).listed(), vs) {
-			effect = "its hosts are too many even for that, so sidecars that follow it refuse requests to all hosts that they do not know, and connections that it would route fail"
+			effect = "there are too many hosts even for that, so sidecars that follow it refuse requests to all unknown hosts, and connections that it would route fail"
 		}
 		p.reportExcess(excess, vs.ref, p.virtualCosts.costs.Get(p.r, vs), effect)
 		return
@@ -78,7 +78,7 @@ func (p *plan) checkSources(vs *virtualService) {
 		}
 	}
 	if limited {
-		p.notHonoured(diag.CallersUnlimited, vs.ref, "spec.http", "callers that no sourceLabels or sourceNamespace is for are not refused: their requests go to the service that they name; end with a route for all callers, such as a directResponse of 403, to refuse them")
+		p.notHonoured(diag.CallersUnlimited, vs.ref, "spec.http", "callers that match no sourceLabels or sourceNamespace are not refused: their requests go to the service that they name; end with a route for all callers, such as a directResponse of 403, to refuse them")
 	}
 }
 
@@ -118,7 +118,7 @@ func (d *check) checkRouteRulesTaken(vs *virtualService, host string) {
 		})
 	}
 	for _, rule := range rules {
-		d.conflict(diag.RuleClaimed, rule.ref, "spec.destination", fmt.Sprintf("the rule has no effect: %s is for the same host, and takes the place of all its RouteRules", vs.ref))
+		d.conflict(diag.RuleClaimed, rule.ref, "spec.destination", fmt.Sprintf("the rule has no effect: %s is for the same host, and replaces all its RouteRules", vs.ref))
 	}
 }
 
@@ -137,7 +137,7 @@ func (d *check) checkShortName(ref diag.Ref, at, name, host string) {
 	}
 	for _, svc := range d.registry.namesakes.under(d.reader, name) {
 		if svc.Hostname != host {
-			d.notHonoured(diag.OtherPerCaller, ref, at, fmt.Sprintf("to callers of other namespaces this is a service of their own, such as %s; write %s, or %s",
+			d.notHonoured(diag.OtherPerCaller, ref, at, fmt.Sprintf("for callers of other namespaces this name means a service of their own, such as %s; write %s, or %s",
 				svc.Hostname, host, switchHint("shortNamesByCaller", "it is that for all")))
 			return
 		}

@@ -64,7 +64,7 @@ func (d *check) checkMatchPorts(vs *virtualService) {
 	for _, r := range vs.http {
 		for i, m := range r.spec.GetMatch() {
 			if !there[m.GetPort()] {
-				d.notHonoured(diag.NeverMatches, vs.ref, fmt.Sprintf("%s.match[%d].port", r.field, i), fmt.Sprintf("no request comes for port %d: no host of the VirtualService has it", m.GetPort()))
+				d.notHonoured(diag.NeverMatches, vs.ref, fmt.Sprintf("%s.match[%d].port", r.field, i), fmt.Sprintf("no request comes to port %d: no host of the VirtualService has it", m.GetPort()))
 			}
 		}
 	}

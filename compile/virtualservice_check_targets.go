@@ -35,7 +35,7 @@ func (d *check) checkTarget(vs *virtualService, at string, to *networking.Destin
 		return
 	}
 	if to.GetSubset() != "" && d.ruleFor(host).subset(to.GetSubset()) == nil {
-		what := "so all instances are taken; " + switchHint("unknownSubsetIsAll", strings.TrimPrefix(consequence, "so "))
+		what := "so all instances are used; " + switchHint("unknownSubsetIsAll", strings.TrimPrefix(consequence, "so "))
 		if !d.pilot().UnknownSubsetIsAll {
 			what = consequence
 		}
@@ -81,7 +81,7 @@ func (d *check) checkBorrowing(vs *virtualService) {
 		for _, r := range d.httpRoutesOf(vs) {
 			for i, to := range r.spec.GetRoute() {
 				if host := d.complete(to.GetDestination().GetHost(), r.virtual.ref.Namespace); host != own.Hostname {
-					d.notHonoured(diag.AsPilot, r.virtual.ref, fmt.Sprintf("%s.route[%d].destination", r.field, i), fmt.Sprintf("requests go to the endpoints of %s, as they came for it; %s",
+					d.notHonoured(diag.AsPilot, r.virtual.ref, fmt.Sprintf("%s.route[%d].destination", r.field, i), fmt.Sprintf("requests go to the endpoints of %s, because they were sent to it; %s",
 						own.Hostname, switchHint("externalRouteEndpoints", "they go to those of "+host)))
 				}
 			}

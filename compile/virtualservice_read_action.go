@@ -198,10 +198,10 @@ const serviceUnavailable = http.StatusServiceUnavailable
 func (p *plan) faultShare(ref diag.Ref, at string, percent float64, unset bool) int {
 	switch {
 	case unset && p.pilot().UnsetPercentageIsAll:
-		p.notHonoured(diag.AsPilot, ref, at+".percentage", "every request meets this fault, as no percentage is given; "+switchHint("unsetPercentageIsAll", "none would"))
+		p.notHonoured(diag.AsPilot, ref, at+".percentage", "this fault affects every request, because no percentage is given; "+switchHint("unsetPercentageIsAll", "none would"))
 		return ir.Million
 	case perMillion(percent) == 0:
-		p.notHonoured(diag.NoEffect, ref, at+".percentage", "no request meets this fault: without a percentage, that is 0")
+		p.notHonoured(diag.NoEffect, ref, at+".percentage", "this fault affects no request: without a percentage, it is 0")
 	}
 	return perMillion(percent)
 }

@@ -21,7 +21,7 @@ func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 	}
 	for i, m := range r.spec.GetMatch() {
 		if uri, exact := m.GetUri().GetMatchType().(*networking.StringMatch_Exact); exact && uri.Exact == "" {
-			p.notHonoured(diag.NeverMatches, ref, fmt.Sprintf("%s.match[%d].uri.exact", r.field, i), "no request fits: a path begins with a slash")
+			p.notHonoured(diag.NeverMatches, ref, fmt.Sprintf("%s.match[%d].uri.exact", r.field, i), "no request matches: a path begins with a slash")
 			continue
 		}
 		asked := expressible(m)
@@ -84,7 +84,7 @@ func badExpression(m *networking.StringMatch) bool {
 
 // checkMatch reports expressions that were stored without validation.
 func (rp *reporter) checkMatch(ref diag.Ref, at string, m *networking.HTTPMatchRequest) {
-	const closed = "requests that fit the other conditions are answered with 503: "
+	const closed = "requests that meet the other conditions are answered with 503: "
 	for name, expression := range expressions(m) {
 		if err := validRegex(expression); err != nil {
 			rp.report(diag.Problem{

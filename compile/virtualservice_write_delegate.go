@@ -38,11 +38,11 @@ func (rd *reader) delegate(vs *virtualService, d *networking.Delegate) (to *virt
 	named := rd.virtualNamed.under(rd, vs.delegateName(d))
 	switch {
 	case len(vs.spec.GetHosts()) == 0:
-		return nil, "what was delegated is not delegated again"
+		return nil, "a delegate cannot delegate again"
 	case len(named) == 0:
 		return nil, "there is no such VirtualService"
 	case len(named[0].spec.GetHosts()) > 0:
-		return nil, "it has hosts of its own, and so nothing is delegated to it"
+		return nil, "it has hosts of its own, so no route can delegate to it"
 	case rd.withheld(named[0].declared):
 		return nil, "it multiplies to more than the budget"
 	case !rd.pilot().AnyNamespaceRules && !mesh.Exported(named[0].exportTo(), named[0].ref.Namespace, vs.ref.Namespace):
@@ -195,12 +195,12 @@ func (rp *reporter) checkDelegated(vs *virtualService, outer *httpRoute, to *vir
 	closed := func(m routeMatch) bool { return m.closed }
 	switch {
 	case len(matches) == 0:
-		rp.conflict(diag.NeverMatches, to.ref, inner.field+".match", fmt.Sprintf("the route takes nothing of what %s delegates in %s: no request meets the conditions of both",
+		rp.conflict(diag.NeverMatches, to.ref, inner.field+".match", fmt.Sprintf("the route gets none of the requests that %s delegates in %s: no request meets the conditions of both",
 			vs.ref, outer.field))
 		return
 	case slices.ContainsFunc(matches, closed) && !slices.ContainsFunc(slices.Concat(outer.matches, inner.matches), closed):
 		rp.notHonoured(diag.Closed, to.ref, inner.field+".match", fmt.Sprintf("requests that %s delegates in %s are answered with 503: "+
-			"no proxy can ask for the regular expressions of both for a path", vs.ref, outer.field))
+			"no proxy can compare a path with the regular expressions of both", vs.ref, outer.field))
 	}
 	if answersItself(inner.spec) {
 		rp.checkUnsaid(vs, outer, to, inner)
@@ -221,7 +221,7 @@ func (rp *reporter) checkUnsaid(vs *virtualService, outer *httpRoute, to *virtua
 			to.ref, inner.field))
 	}
 	if outer.route.CORS != nil {
-		rp.notHonoured(diag.NotFollowed, vs.ref, outer.field+".corsPolicy", fmt.Sprintf("pages of other origins read nothing of what %s answers in %s: it answers itself, and says nothing of CORS",
+		rp.notHonoured(diag.NotFollowed, vs.ref, outer.field+".corsPolicy", fmt.Sprintf("pages of other origins cannot read the answers of %s in %s: it answers itself, and adds no CORS headers",
 			to.ref, inner.field))
 	}
 }

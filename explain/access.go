@@ -13,7 +13,8 @@ import (
 
 // Access says what a policy about callers does with a request.
 type Access struct {
-	// Policy is the rule, and Origins are its objects; "" for the lack of one that allows.
+	// Policy is the rule that decides, and Origins are its objects. Policy is "" if the
+	// request is refused because no policy allows it.
 	Policy  string     `json:"policy,omitempty"`
 	Origins []diag.Ref `json:"origins,omitempty"`
 	// Effect is refused, allowed, marked or, if that is not known, depends.
@@ -22,7 +23,7 @@ type Access struct {
 	DependsOn string `json:"dependsOn,omitempty"`
 }
 
-// AccessEffect is what becomes of a request.
+// AccessEffect is the treatment of a request by a policy.
 type AccessEffect string
 
 // The effects of policies.

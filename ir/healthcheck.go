@@ -30,7 +30,7 @@ func (f *faults) healthCheck(c *Cluster) {
 	if h == nil {
 		return
 	}
-	f.require(c.Type != OriginalDestination, "who goes where the connection went knows no endpoints to ask for their health")
+	f.require(c.Type != OriginalDestination, "original-destination clusters have no endpoints to check")
 	f.require(h.Interval > 0 && h.Timeout > 0 && h.Unhealthy > 0 && h.Healthy > 0, "health check must have times and thresholds, found %+v", *h)
 	f.require(h.HTTP == nil || strings.HasPrefix(h.HTTP.Path, "/"), "health check must have a path")
 	f.require(h.HTTP == nil || h.GRPC == nil, "health check must ask in one way")

@@ -50,9 +50,9 @@ const (
 	Gateway  Direction = "gateway"  // into the mesh, at its edge
 )
 
-// Listener takes connections at one address. Exactly one of HTTP, TCP, Chains and
-// UseOriginalDst is set, with one exception: TCP may be set beside UseOriginalDst,
-// and takes connections that no other listener is for.
+// Listener accepts connections at one address. Exactly one of HTTP, TCP, Chains and
+// UseOriginalDst is set, with one exception: TCP may be set beside UseOriginalDst, and
+// takes connections that no other listener is for.
 type Listener struct {
 	// IP is the address to listen at. "" means the proxy's own address, so that
 	// proxies that differ only in address share a Config.
@@ -78,7 +78,7 @@ type Listener struct {
 	Origins []diag.Ref
 }
 
-// Transport is what a connection begins with.
+// Transport is the protocol with which a connection begins.
 type Transport string
 
 const (
@@ -93,7 +93,8 @@ type FilterChain struct {
 	// ServerNames are as in TCPRoute. If the chain has any, the routes of its TCP
 	// have none.
 	ServerNames []string
-	// Transport is what the connections begin with. Chains with one precede those for any.
+	// Transport is the protocol with which the connections begin. Chains with one precede
+	// those for any.
 	Transport Transport
 	// ALPN are application protocols of which the client must offer one; it needs OverTLS.
 	// Chains with some precede those without.
@@ -121,8 +122,8 @@ type HTTPListener struct {
 	// a HostPattern with an optional AnyPort. A back-end that cannot express this
 	// leaves it out.
 	StrictHosts bool
-	// Access decides which requests are taken; nil takes all. A back-end that cannot express
-	// it closes the listener.
+	// Access decides which requests are accepted; nil accepts all. A back-end that cannot
+	// express it closes the listener.
 	Access *Access
 	// UseRemoteAddress takes the peer's address as the client's (edge proxies).
 	UseRemoteAddress bool
@@ -135,8 +136,8 @@ type TCPListener struct {
 	// Mongo adds the filter that reads MongoDB's protocol for statistics. Otherwise
 	// connections are plain TCP.
 	Mongo bool
-	// Access decides which connections are taken; nil takes all. A back-end that cannot express
-	// it closes the listener.
+	// Access decides which connections are accepted; nil accepts all. A back-end that
+	// cannot express it closes the listener.
 	Access *Access
 	// Routes are tried in order. The first one whose destination and server name
 	// fit takes the connection. A connection that fits none is closed.

@@ -106,13 +106,13 @@ func TestValidate(t *testing.T) {
 	firstRoute := func(c *ir.Config) *ir.Route { return c.RouteTables[0].VirtualHosts[0].Routes[1] }
 	for want, spoil := range map[string]func(*ir.Config){
 		"delays: must be above 0":                       func(c *ir.Config) { c.Delay = 0 },
-		"cluster out.a: must be there only once":        func(c *ir.Config) { c.Clusters[2].Name = "out.a" },
+		"cluster out.a: must occur only once":           func(c *ir.Config) { c.Clusters[2].Name = "out.a" },
 		"cluster : must have a name":                    func(c *ir.Config) { c.Clusters[2].Name = "" },
 		"connect timeout must not be negative":          func(c *ir.Config) { c.Clusters[0].ConnectTimeout = -1 },
 		"must have a key to ask endpoints by":           func(c *ir.Config) { c.Clusters[1].EndpointKey = "" },
 		"must have no hosts, found 1":                   func(c *ir.Config) { c.Clusters[2].Hosts = []ir.Endpoint{{Host: "a", Port: 1}} },
 		`host must be an IP address, found "localhost"`: func(c *ir.Config) { c.Clusters[0].Hosts[0].Host = "localhost" },
-		"host 127.0.0.1:80 must be there only once": func(c *ir.Config) {
+		"host 127.0.0.1:80 must occur only once": func(c *ir.Config) {
 			c.Clusters[0].Hosts = append(c.Clusters[0].Hosts, c.Clusters[0].Hosts[0])
 		},
 		"port of a host must be 1 to 65535":                     func(c *ir.Config) { c.Clusters[0].Hosts[0].Port = 0 },
@@ -126,12 +126,12 @@ func TestValidate(t *testing.T) {
 		`one of the route tables, found "8080"`:          func(c *ir.Config) { c.Listeners[1].HTTP.Table = "8080" },
 		`one of the clusters, found "gone"`:              func(c *ir.Config) { c.Listeners[3].TCP.Routes[0].Clusters[0].Name = "gone" },
 		`a CIDR block like 10.0.0.0/8, found "a.com/32"`: func(c *ir.Config) { c.Listeners[3].TCP.Routes[0].Destinations[0] = "a.com/32" },
-		"virtual host a: must be there only once": func(c *ir.Config) {
+		"virtual host a: must occur only once": func(c *ir.Config) {
 			t := c.RouteTables[0]
 			t.VirtualHosts = append(t.VirtualHosts, &ir.VirtualHost{Name: "a", Domains: []string{"b"}})
 		},
-		"domain A: must be there only once": func(c *ir.Config) { c.RouteTables[0].VirtualHosts[0].Domains[1] = "A" },
-		"must have a domain":                func(c *ir.Config) { c.RouteTables[0].VirtualHosts[0].Domains = nil },
+		"domain A: must occur only once": func(c *ir.Config) { c.RouteTables[0].VirtualHosts[0].Domains[1] = "A" },
+		"must have a domain":             func(c *ir.Config) { c.RouteTables[0].VirtualHosts[0].Domains = nil },
 		"must do exactly one of redirecting, answering and going to clusters": func(c *ir.Config) { firstRoute(c).Redirect = &ir.Redirect{Host: "b"} },
 		"redirect must change the URL":                                        func(c *ir.Config) { *c.RouteTables[0].VirtualHosts[0].Routes[0].Redirect = ir.Redirect{} },
 		"weights must sum to 1 to 4294967295, found 4294967305":               func(c *ir.Config) { firstRoute(c).Clusters[0].Weight = math.MaxUint32 },
@@ -147,7 +147,7 @@ func TestValidate(t *testing.T) {
 		"header x must match in one way, found more": func(c *ir.Config) {
 			firstRoute(c).Match.Headers = []ir.HeaderMatch{{Name: "x", Exact: "a", Present: true}}
 		},
-		"route table 80: must be there only once": func(c *ir.Config) { c.RouteTables = append(c.RouteTables, c.RouteTables[0]) },
+		"route table 80: must occur only once": func(c *ir.Config) { c.RouteTables = append(c.RouteTables, c.RouteTables[0]) },
 		"listener :80: virtual host a: route 1: must name one of the clusters, found \"out.c\"; it answers 503": func(c *ir.Config) {
 			c.Listeners[2].HTTP.Inline.VirtualHosts[0].Routes[1].Clusters = []ir.WeightedCluster{{Name: "out.c", Weight: 1}}
 		},

@@ -286,7 +286,7 @@ func (f *faults) localities(c *Cluster) {
 	if c.Order == nil {
 		return
 	}
-	f.require(c.Type != OriginalDestination, "who goes where the connection went has no order of endpoints")
+	f.require(c.Type != OriginalDestination, "original-destination clusters have no order of endpoints")
 	f.require(len(c.Order.String()) <= maxOrder, "order of endpoints must be of up to %d bytes, found %d", maxOrder, len(c.Order.String()))
 	if err := c.Order.check(); err != nil {
 		f.require(false, "%v", err)

@@ -27,7 +27,7 @@ func Validate(c *Config) error {
 
 var (
 	errNoName   = errors.New("must have a name")
-	errTaken    = errors.New("must be there only once")
+	errTaken    = errors.New("must occur only once")
 	errNoDomain = errors.New("must have a domain")
 	errFinalDot = errors.New("must have no final dot: without it the name means the same host")
 	errControl  = errors.New("must have no control characters")
@@ -97,7 +97,7 @@ func (f *faults) hosts(c *Cluster) {
 	seen := map[HostPort]bool{}
 	for _, h := range c.Hosts {
 		at := h.Address()
-		f.require(!seen[at], "host %v must be there only once", at)
+		f.require(!seen[at], "host %v must occur only once", at)
 		seen[at] = true
 		if path, ok := h.Socket(); ok {
 			f.require(c.Type == StaticHosts && h.Port == 0 && isSocket(path), "a socket must be a path or an abstract name, without a port and in a list of hosts, found %v", at)

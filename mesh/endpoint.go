@@ -83,11 +83,11 @@ func unusable(address string, res Resolution) string {
 	case unix && res == Static && !isSocket(path):
 		return "a socket is a path from / or @ and a name, of at most 107 bytes"
 	case unix && res == DNS:
-		return "resolution STATIC takes sockets"
+		return "a socket needs resolution STATIC"
 	case res == Static && err != nil && !unix:
-		return "resolution STATIC takes IP addresses and sockets only"
+		return "resolution STATIC allows only IP addresses and sockets"
 	case res == Passthrough:
-		return "resolution NONE takes no endpoints"
+		return "resolution NONE allows no endpoints"
 	}
 	return ""
 }
@@ -175,7 +175,7 @@ func (r *registry) weigh(o *schema.Object, endpoints []endpoint) {
 	r.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.NotFollowed, Object: o.Key().Ref(), Field: "spec",
 		Value:   fmt.Sprint(sum),
-		Message: fmt.Sprintf("the weights of the endpoints are made smaller, in proportion: they may sum to %d", math.MaxUint32),
+		Message: fmt.Sprintf("the weights of the endpoints are reduced in proportion: their sum may be at most %d", math.MaxUint32),
 	})
 }
 
@@ -213,8 +213,8 @@ func (r *registry) reportUnheeded(e *networking.WorkloadEntry, labels Labels, ob
 		direct = ""
 	}
 	for _, f := range []struct{ field, value, message string }{
-		{"network", direct, "everybody reaches the endpoint directly: networks of the mesh settings has no gateways for it"},
-		{"serviceAccount", account, "callers verify it only of endpoints with the label " + tlsModeLabel + ": " + tlsModeMutual},
+		{"network", direct, "all callers connect to the endpoint directly: networks of the mesh settings has no gateways for it"},
+		{"serviceAccount", account, "callers verify it only for endpoints with the label " + tlsModeLabel + ": " + tlsModeMutual},
 	} {
 		if f.value != "" {
 			report(diag.Problem{

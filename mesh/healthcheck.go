@@ -35,7 +35,7 @@ func healthCheck(o *schema.Object, report func(diag.Problem)) *schema.HealthChec
 		report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.NotFollowed, Object: o.Key().Ref(),
 			Field:   fmt.Sprintf("metadata.annotations[%s]", schema.HealthCheckAnnotation),
-			Message: "nobody asks whether instances are alive: " + err.Error(),
+			Message: "proxies do not check whether instances are alive: " + err.Error(),
 		})
 		return nil
 	}

@@ -53,7 +53,7 @@ func TestInstancesOfAnotherNetwork(t *testing.T) {
 		"far":  {{Address: "192.0.2.2", Port: 2}, {Address: "192.0.2.3", Port: 3}},
 	}
 	s := mesh.NewSnapshot(1, settings, objects(t, overNetworks))
-	wantProblems(t, s, "WorkloadEntry default/e: spec.network: everybody reaches the endpoint directly")
+	wantProblems(t, s, "WorkloadEntry default/e: spec.network: all callers connect to the endpoint directly")
 	for _, test := range []struct {
 		key  string
 		want []string

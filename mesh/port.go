@@ -28,9 +28,9 @@ func (r *registry) ports(o *schema.Object, entry *networking.ServiceEntry) []*Po
 		case !validPort(cmp.Or(p.GetTargetPort(), p.GetNumber())):
 			r.leftOutPort(o, diag.FieldInvalid, at+".targetPort", fmt.Sprint(p.GetTargetPort()), "use 1 to 65535")
 		case names[p.GetName()]:
-			r.leftOutPort(o, diag.FieldDuplicate, at+".name", fmt.Sprintf("%q", p.GetName()), "a port before it has the name")
+			r.leftOutPort(o, diag.FieldDuplicate, at+".name", fmt.Sprintf("%q", p.GetName()), "an earlier port has the name")
 		case numbers[p.GetNumber()]:
-			r.leftOutPort(o, diag.FieldDuplicate, at+".number", fmt.Sprint(p.GetNumber()), "a port before it has the number")
+			r.leftOutPort(o, diag.FieldDuplicate, at+".number", fmt.Sprint(p.GetNumber()), "an earlier port has the number")
 		default:
 			names[p.GetName()], numbers[p.GetNumber()] = true, true
 			ports = append(ports, &Port{Name: p.GetName(), Number: int(p.GetNumber()), Protocol: protocol, Unstated: p.GetProtocol() == "", ServerFirst: strings.EqualFold(p.GetProtocol(), "MYSQL"), TargetPort: int(cmp.Or(p.GetTargetPort(), p.GetNumber()))})

@@ -69,8 +69,8 @@ func TestLocalitySettings(t *testing.T) {
 		"localityLbSetting: {failover: [{from: a, to: b}]}":                                 "",
 		"localityLbSetting: {enabled: false}":                                               "",
 		"localityLbSetting: {failover: [{from: a, to: a}]}":                                 "mesh.yaml:1:20: localityLbSetting: failover[0].to must be another region than from",
-		"localityLbSetting: {distribute: [{from: a, to: {b: 90}}]}":                         "mesh.yaml:1:20: localityLbSetting: distribute[0].to the shares must be 100 together, and they are 90",
-		"localityLbSetting: {distribute: [{from: a, to: {b: 100}}], failover: [{from: a}]}": "mesh.yaml:1:20: localityLbSetting: failover cannot stand beside distribute: shares are fixed, or follow what fails",
+		"localityLbSetting: {distribute: [{from: a, to: {b: 90}}]}":                         "mesh.yaml:1:20: localityLbSetting: distribute[0].to the shares must sum to 100, found 90",
+		"localityLbSetting: {distribute: [{from: a, to: {b: 100}}], failover: [{from: a}]}": "mesh.yaml:1:20: localityLbSetting: failover cannot be given together with distribute: shares are fixed, or follow what fails",
 	} {
 		settings, problems := mesh.ParseSettings([]byte(text), "mesh.yaml")
 		found := ""

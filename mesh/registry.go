@@ -266,7 +266,7 @@ func unknownResolution(o *schema.Object, r networking.ServiceEntry_Resolution) d
 	return diag.Problem{
 		Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.PartLeftOut, Object: o.Key().Ref(), Field: "spec.resolution",
 		Value:   fmt.Sprintf("%q", r),
-		Message: "requests for the hosts fail, as no proxy finds their endpoints so: use NONE, STATIC, DNS or DNS_ROUND_ROBIN",
+		Message: "requests for the hosts fail, because no proxy supports this resolution: use NONE, STATIC, DNS or DNS_ROUND_ROBIN",
 	}
 }
 
@@ -285,7 +285,7 @@ func addresses(entry *networking.ServiceEntry) []string {
 func manyNames(o *schema.Object, n int) diag.Problem {
 	return diag.Problem{
 		Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.NotFollowed, Object: o.Key().Ref(), Field: "spec.workloadSelector",
-		Value: fmt.Sprintf("%d workloads", n), Message: "each of them is looked up to all its addresses, as with DNS: DNS_ROUND_ROBIN goes with one at most",
+		Value: fmt.Sprintf("%d workloads", n), Message: "each of them is resolved to all its addresses, as with DNS: DNS_ROUND_ROBIN allows at most one endpoint",
 	}
 }
 

@@ -149,25 +149,25 @@ func TestRegistryProblems(t *testing.T) {
 			entry("a", "  hosts: [x.example]\n  resolution: DNS_ROUND_ROBIN\n  workloadSelector: {}") +
 				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: a.example}\n" +
 				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: x}\nspec: {address: b.example}\n",
-			"ServiceEntry default/a: spec.workloadSelector: each of them is looked up to all its addresses, as with DNS: DNS_ROUND_ROBIN goes with one at most, found 2 workloads"},
+			"ServiceEntry default/a: spec.workloadSelector: each of them is resolved to all its addresses, as with DNS: DNS_ROUND_ROBIN allows at most one endpoint, found 2 workloads"},
 		{"selected socket under DNS",
 			entry("a", "  hosts: [x.example]\n  resolution: DNS\n  workloadSelector: {labels: {app: x}}") +
 				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: unix:///run/a, labels: {app: x}}\n",
-			"WorkloadEntry default/w: spec.address: the endpoint is left out: resolution STATIC takes sockets, as ServiceEntry default/a has it"},
+			"WorkloadEntry default/w: spec.address: the endpoint is left out: a socket needs resolution STATIC, as ServiceEntry default/a has it"},
 		{"network of an endpoint",
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  endpoints: [{address: 10.0.0.1, network: far}]"),
-			`spec.endpoints[0].network: everybody reaches the endpoint directly: networks of the mesh settings has no gateways for it, found "far"`},
+			`spec.endpoints[0].network: all callers connect to the endpoint directly: networks of the mesh settings has no gateways for it, found "far"`},
 		{"account of a workload",
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  workloadSelector: {labels: {app: x}}") +
 				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: 10.0.0.1, serviceAccount: reviews, labels: {app: x}}\n",
-			`WorkloadEntry default/w: spec.serviceAccount: callers verify it only of endpoints with the label security.istio.io/tlsMode: istio, found "reviews"`},
+			`WorkloadEntry default/w: spec.serviceAccount: callers verify it only for endpoints with the label security.istio.io/tlsMode: istio, found "reviews"`},
 		{"empty selection",
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  location: MESH_INTERNAL\n  workloadSelector: {labels: {app: x}}"),
 			"spec.workloadSelector.labels: no WorkloadEntry in namespace default has these labels"},
 		{"selected name under STATIC",
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  location: MESH_INTERNAL\n  workloadSelector: {labels: {app: x}}") +
 				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: host.example, labels: {app: x}}\n",
-			"WorkloadEntry default/w: spec.address: the endpoint is left out: resolution STATIC takes IP addresses and sockets only, as ServiceEntry default/a has it"},
+			"WorkloadEntry default/w: spec.address: the endpoint is left out: resolution STATIC allows only IP addresses and sockets, as ServiceEntry default/a has it"},
 	} {
 		t.Run(test.name, func(t *testing.T) { wantProblems(t, snapshot(t, test.text), test.want) })
 	}

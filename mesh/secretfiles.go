@@ -100,7 +100,7 @@ func secretNamed(text string) (full, must string) {
 		namespace, name = metav1.NamespaceDefault, text
 	}
 	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
-		must = "must be called as a Secret is, with its namespace before it unless that is default, as in shop/shop-tls"
+		must = "must be named like a Secret, after its namespace unless that is default, as in shop/shop-tls"
 	}
 	return namespace + "/" + name, must
 }

@@ -183,7 +183,7 @@ func verifyingFiles(c Certificate) string {
 
 func revokingFiles(c Certificate) string {
 	if c.CRLFile != "" && c.CAFile == "" {
-		return "must have a caFile beside crlFile, whose authorities revoke"
+		return "must have a caFile together with crlFile, whose authorities revoke"
 	}
 	return ""
 }

@@ -81,9 +81,9 @@ func (w *withholding) isClosed(e *entry) bool { return w.bare.Excess(e.Key()).Wi
 
 // problem returns the problem of a withheld entry.
 func (w *withholding) problem(e *entry) diag.Problem {
-	effect := "requests for the hosts fail, as none of their endpoints are used"
+	effect := "requests for the hosts fail, because none of their endpoints are used"
 	if w.isClosed(e) {
-		effect = "requests to the ports fail for all hosts that nobody else declares, as none of the hosts are used"
+		effect = "requests to the ports fail for all hosts that no other object declares, because none of the hosts are used"
 	}
 	return w.whole.Excess(e.Key()).Problem(e.Key().Ref(), e.product().String(), effect)
 }

@@ -62,11 +62,11 @@ func TestWithheldEntries(t *testing.T) {
 	}{
 		{"fits to a part", entryText("a", 2, 3, 4, ""), mesh.Budget{Object: 72, Mesh: 72}, nil},
 		{"one part too many", entryText("a", 2, 3, 4, "") + entryText("b", 1, 1, 1, ""), mesh.Budget{Object: 71, Mesh: 72}, []string{
-			"a: requests for the hosts fail, as none of their endpoints are used: 2 hosts × 3 ports × 12 parts (8, one for each of 4 endpoints) = 72 parts, which is too many: an object may multiply to 71 parts (budget in the mesh settings)"}},
+			"a: requests for the hosts fail, because none of their endpoints are used: 2 hosts × 3 ports × 12 parts (8, one for each of 4 endpoints) = 72 parts, which is too many: an object may multiply to 71 parts (budget in the mesh settings)"}},
 		{"workloads count", entryText("a", 2, 2, 0, "many") + picked, mesh.Budget{Object: 51, Mesh: 100}, []string{
-			"a: requests for the hosts fail, as none of their endpoints are used: 2 hosts × 2 ports × 13 parts (8, one for each of 5 endpoints) = 52 parts, which is too many: an object may multiply to 51 parts (budget in the mesh settings)"}},
+			"a: requests for the hosts fail, because none of their endpoints are used: 2 hosts × 2 ports × 13 parts (8, one for each of 5 endpoints) = 52 parts, which is too many: an object may multiply to 51 parts (budget in the mesh settings)"}},
 		{"together", entryText("a", 1, 2, 0, "many") + entryText("b", 1, 1, 0, "many") + entryText("c", 1, 1, 9, "") + picked, mesh.Budget{Object: 30, Mesh: 30}, []string{
-			"a: requests for the hosts fail, as none of their endpoints are used: 1 hosts × 2 ports × 13 parts (8, one for each of 5 endpoints) = 26 parts, which is too many: all objects together multiply to more than the 30 parts that the mesh may have, and of the namespace with the most parts this one had the highest cost (budget in the mesh settings)"}},
+			"a: requests for the hosts fail, because none of their endpoints are used: 1 hosts × 2 ports × 13 parts (8, one for each of 5 endpoints) = 26 parts, which is too many: all objects together multiply to more than the 30 parts that the mesh may have, and of the namespace with the most parts this one had the highest cost (budget in the mesh settings)"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			settings := mesh.DefaultSettings()

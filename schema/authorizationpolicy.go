@@ -78,7 +78,7 @@ func (p *problems) accessSource(at string, s *security.Source) int {
 		p.required(at, "must have a field: leave out from for any sender")
 	}
 	if sizes(s.GetServiceAccounts(), s.GetNotServiceAccounts()) > 0 && sizes(s.GetPrincipals(), s.GetNotPrincipals(), s.GetNamespaces(), s.GetNotNamespaces()) > 0 {
-		p.forbidden(at+".serviceAccounts", "cannot be given beside principals or namespaces")
+		p.forbidden(at+".serviceAccounts", "cannot be given together with principals or namespaces")
 	}
 	for _, list := range []struct {
 		field  string

@@ -134,7 +134,7 @@ func (t *tree) items(ctx context.Context, items []any, list diag.List, namespace
 func (t *tree) unreadItems(next, all int) diag.Problem {
 	p := diag.Problem{
 		Severity: diag.Error, Reason: diag.FieldInvalid, Code: diag.CodeOf(diag.FieldInvalid), Field: "items",
-		Message: fmt.Sprintf("%d items were read, and they have more problems than are listed for one text: mend them first; %d items were not read", next, all-next),
+		Message: fmt.Sprintf("%d items were read, and they have more problems than are listed for one text: fix them first; %d items were not read", next, all-next),
 	}
 	p.Position = t.locate("", p)
 	return p

@@ -100,8 +100,8 @@ func (p *problems) egressProtocol(field, protocol string, to *IstioService) {
 	case !slices.Contains(known, name):
 		p.notSupportedValue(field, protocol, "must be one of "+strings.Join(known, ", "))
 	case isRange && !slices.Contains(egressTCP, name):
-		p.notSupportedValue(field, protocol, "must be tcp or mongo: the destination is an address range, and HTTP is told apart by host")
+		p.notSupportedValue(field, protocol, "must be tcp or mongo: the destination is an address range, and HTTP is distinguished by host")
 	case !isRange && slices.Contains(egressTCP, name):
-		p.warn(field, "TCP is told apart by address, so it needs an address range as spec.destination.service; for a host name this port has no effect")
+		p.warn(field, "TCP is distinguished by address, so it needs an address range as spec.destination.service; for a host name this port has no effect")
 	}
 }

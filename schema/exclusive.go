@@ -65,7 +65,7 @@ func (p *problems) excluded(field string, s *jsonschema.Schema, v map[string]any
 	for _, group := range exclusiveOf(s) {
 		given := present(group, v)
 		for i := 1; i < len(given); i++ {
-			p.forbidden(keyField(field, given[i]), fmt.Sprintf("cannot stand beside %s: give at most one of %s", given[0], strings.Join(group, ", ")))
+			p.forbidden(keyField(field, given[i]), fmt.Sprintf("cannot be given together with %s: give at most one of %s", given[0], strings.Join(group, ", ")))
 		}
 	}
 }

@@ -83,11 +83,11 @@ func (p *problems) rewrittenPath(field string, r *networking.HTTPRoute) {
 	case strings.ContainsAny(uri, " \t#"):
 		p.suspect(field, "makes paths with a space or #, which services refuse; write %20 or %23")
 	case strings.Contains(uri, "?"):
-		p.suspect(field, "makes a query of what follows the question mark, the rest of the path among it")
+		p.suspect(field, "turns everything after the question mark into a query, including the rest of the path")
 	}
 	for i, m := range r.Match {
 		if prefix := m.GetUri().GetPrefix(); len(prefix) > 1 && strings.HasSuffix(prefix, "/") && !strings.HasSuffix(uri, "/") {
-			p.suspect(field, fmt.Sprintf("takes the place of %q in match[%d] only, so that %sx becomes %sx; end both with a slash", prefix, i, prefix, uri))
+			p.suspect(field, fmt.Sprintf("replaces only %q in match[%d], so that %sx becomes %sx; end both with a slash", prefix, i, prefix, uri))
 			return
 		}
 	}
@@ -106,7 +106,7 @@ func (p *problems) httpRetries(field string, r *networking.HTTPRetry) {
 		return
 	}
 	if r.Attempts == 0 && (r.PerTryTimeout != nil || r.RetryOn != "" || r.RetryRemoteLocalities != nil) {
-		p.required(field+".attempts", "must be given and above 0: without it nothing is tried again, whatever else is set")
+		p.required(field+".attempts", "must be given and above 0: otherwise no request is retried, whatever else is set")
 	}
 	if r.RetryOn == "" {
 		return
@@ -156,7 +156,7 @@ func (p *problems) httpDelay(field string, d *networking.HTTPFaultInjection_Dela
 	p.share(field+".percentage", d.Percentage)
 	//lint:ignore SA1019 Old objects have it.
 	if d.Percentage != nil && d.GetPercent() != 0 {
-		p.suspect(field+".percent", "has no effect beside percentage")
+		p.suspect(field+".percent", "has no effect together with percentage")
 	}
 }
 
@@ -194,7 +194,7 @@ func (p *problems) httpMirror(field string, r *networking.HTTPRoute) {
 	//lint:ignore SA1019 Old objects have it.
 	old := r.GetMirrorPercent() != nil
 	if old && r.MirrorPercentage != nil {
-		p.suspect(field+".mirrorPercent", "has no effect beside mirrorPercentage")
+		p.suspect(field+".mirrorPercent", "has no effect together with mirrorPercentage")
 	}
 	if r.Mirror == nil && (old || r.MirrorPercentage != nil) {
 		p.warn(field+".mirrorPercentage", "has no effect without mirror; each of mirrors has its own percentage")
@@ -211,6 +211,6 @@ func (p *problems) httpCors(field string, c *networking.CorsPolicy) {
 	}
 	//lint:ignore SA1019 Old objects have it.
 	if len(c.GetAllowOrigins()) > 0 && len(c.GetAllowOrigin()) > 0 {
-		p.suspect(field+".allowOrigin", "has no effect beside allowOrigins")
+		p.suspect(field+".allowOrigin", "has no effect together with allowOrigins")
 	}
 }

@@ -58,7 +58,7 @@ func checkIngressRule(i *IngressRule) diag.List {
 	p.noLabels("spec.destination", i.Destination)
 	switch {
 	case i.DestinationPort != nil && i.DestinationPortName != nil:
-		p.forbidden("spec.destinationPortName", "cannot stand beside destinationPort: give one of the two")
+		p.forbidden("spec.destinationPortName", "cannot be given together with destinationPort: give one of the two")
 	case i.DestinationPort == nil && i.DestinationPortName == nil:
 		p.warnOf(diag.Closed, "spec", "names no port of the service, so the rule answers 503; set destinationPort or destinationPortName")
 	}
@@ -72,7 +72,7 @@ func (p *problems) ingressMatch(field string, m *MatchCondition) {
 	if m == nil {
 		return
 	}
-	const skipped = "cannot be followed at the ingress, so requests that fit the rest are answered with 503; only an exact authority and an exact or prefix uri can"
+	const skipped = "cannot be followed at the ingress, so requests that match the rest are answered with 503; only an exact authority and an exact or prefix uri can"
 	for name, set := range map[string]bool{".source": m.Source != nil, ".tcp": m.TCP != nil, ".udp": m.UDP != nil} {
 		if set {
 			p.warnOf(diag.Closed, field+name, skipped)

@@ -45,13 +45,13 @@ func (p *problems) service(field string, s *IstioService) {
 	case s.Name == "" && s.Service == "":
 		p.required(field, "must name a service by name (one label) or service (a whole host)")
 	case s.Name != "" && s.Service != "":
-		p.forbidden(field+".service", "cannot stand beside name: give one of the two")
+		p.forbidden(field+".service", "cannot be given together with name: give one of the two")
 	}
 	if s.Service != "" && s.Namespace != "" {
-		p.forbidden(field+".namespace", "cannot stand beside service, which is a whole host name already")
+		p.forbidden(field+".namespace", "cannot be given together with service, which is a whole host name already")
 	}
 	if s.Service != "" && s.Domain != "" {
-		p.forbidden(field+".domain", "cannot stand beside service, which is a whole host name already")
+		p.forbidden(field+".domain", "cannot be given together with service, which is a whole host name already")
 	}
 	p.emptyLabels(field, s.Labels)
 }
@@ -64,7 +64,7 @@ func (p *problems) noLabels(field string, s *IstioService) {
 
 func (p *problems) emptyLabels(field string, labels map[string]string) {
 	if labels != nil && len(labels) == 0 {
-		p.suspect(field+".labels", "an empty map is read as no labels at all: every instance is meant")
+		p.suspect(field+".labels", "an empty map means no labels: it selects every instance")
 	}
 }
 

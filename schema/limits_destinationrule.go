@@ -37,7 +37,7 @@ func (p *problems) policyLimits(at string, policy *networking.TrafficPolicy) {
 func (p *problems) loadBalancerLimits(at string, lb *networking.LoadBalancerSettings) {
 	warmup := (lb.GetWarmupDurationSecs() != nil || lb.GetWarmup() != nil) && !WarmsUp(lb)
 	p.notFollowed(at, []unmet{
-		{lb.GetZoneAwareLbSetting() != nil, "zoneAwareLbSetting", "instances of all zones are alike"},
+		{lb.GetZoneAwareLbSetting() != nil, "zoneAwareLbSetting", "instances of all zones are treated alike"},
 		{warmup, "warmup", "new instances get their full share at once: only ROUND_ROBIN and LEAST_REQUEST have a warm-up, of more than 0s"},
 	})
 }
@@ -50,6 +50,6 @@ func (p *problems) outlierLimits(at string, o *networking.OutlierDetection) {
 
 func (p *problems) clientTLSLimits(at string, tls *networking.ClientTLSSettings) {
 	p.notFollowed(at, []unmet{
-		{RevokesUnverified(tls), "caCrl", "requests are answered with 503: beside insecureSkipVerify no authority is known that revokes"},
+		{RevokesUnverified(tls), "caCrl", "requests are answered with 503: with insecureSkipVerify there is no authority whose revocations count"},
 	})
 }

@@ -18,7 +18,7 @@ func gatewayLimits(g *networking.Gateway) diag.List {
 			{server.GetBind() != "" && !IsAddress(server.GetBind()), "bind", "the server is left out: a port is opened at an IP address"},
 			{server.GetDefaultEndpoint() != "", "defaultEndpoint", "requests go where VirtualServices say"},
 			{server.GetTls().GetMode() == networking.ServerTLSSettings_AUTO_PASSTHROUGH, "tls.mode",
-				"the server is left out: it would open every service to other meshes, which know them by names that are not given here; use PASSTHROUGH and tls routes of VirtualServices"},
+				"the server is left out: it would open every service to other meshes, by names that services do not have here; use PASSTHROUGH and tls routes of VirtualServices"},
 		})
 		p.serverTLSLimits(at+".tls", server.GetTls())
 	}
@@ -34,7 +34,7 @@ func (p *problems) serverTLSLimits(at string, tls *networking.ServerTLSSettings)
 	}
 	for i, name := range tls.GetCipherSuites() {
 		if !slices.Contains(ciphers, name) {
-			p.warnOf(diag.NotFollowed, indexField(at+".cipherSuites", i), "is not spoken; the ciphers are "+strings.Join(ciphers, ", "))
+			p.warnOf(diag.NotFollowed, indexField(at+".cipherSuites", i), "is not supported; the ciphers are "+strings.Join(ciphers, ", "))
 		}
 	}
 	for i, own := range tls.GetTlsCertificates() {
@@ -43,11 +43,11 @@ func (p *problems) serverTLSLimits(at string, tls *networking.ServerTLSSettings)
 		})
 	}
 	p.notFollowed(at, []unmet{
-		{len(tls.GetCipherSuites()) > 0 && len(KnownCiphers(tls.GetCipherSuites())) == 0, "cipherSuites", leftOut + "none of the ciphers is spoken"},
+		{len(tls.GetCipherSuites()) > 0 && len(KnownCiphers(tls.GetCipherSuites())) == 0, "cipherSuites", leftOut + "none of the ciphers is supported"},
 		{slices.ContainsFunc(tls.GetVerifyCertificateSpki(), isNoKeyHash), "verifyCertificateSpki", leftOut + "one of them is no SHA-256 in base64"},
 		{slices.ContainsFunc(tls.GetVerifyCertificateHash(), isNoCertificateHash), "verifyCertificateHash", leftOut + "one of them is no SHA-256 in hex"},
 		{tls.GetMode() == networking.ServerTLSSettings_SIMPLE && len(tls.GetSubjectAltNames())+len(tls.GetVerifyCertificateSpki())+len(tls.GetVerifyCertificateHash()) > 0,
-			"mode", "SIMPLE asks no client for a certificate, whatever else is said of it; use MUTUAL"},
+			"mode", "SIMPLE requests no certificate from clients, so this has no effect; use MUTUAL"},
 	})
 }
 

@@ -20,7 +20,7 @@ func sidecarLimits(s *networking.Sidecar) diag.List {
 	var p problems
 	p.notFollowed("spec", []unmet{
 		{s.GetInboundConnectionPool() != nil, "inboundConnectionPool", "calls to the workload are not limited"},
-		{s.GetOutboundTrafficPolicy().GetEgressProxy() != nil, "outboundTrafficPolicy.egressProxy", "what is not known goes nowhere; leave it out, or declare the hosts"},
+		{s.GetOutboundTrafficPolicy().GetEgressProxy() != nil, "outboundTrafficPolicy.egressProxy", "calls to unknown hosts fail; leave it out, or declare the hosts"},
 	})
 	for i, in := range s.GetIngress() {
 		p.notFollowed(indexField("spec.ingress", i), []unmet{
@@ -32,12 +32,12 @@ func sidecarLimits(s *networking.Sidecar) diag.List {
 	}
 	for i, e := range s.GetEgress() {
 		p.notFollowed(indexField("spec.egress", i), []unmet{
-			{e.GetCaptureMode() == networking.CaptureMode_NONE && !speaksHTTP(e.GetPort()), "captureMode", "calls are taken as they are redirected: the proxy opens ports of HTTP only"},
+			{e.GetCaptureMode() == networking.CaptureMode_NONE && !speaksHTTP(e.GetPort()), "captureMode", "calls arrive redirected: the proxy opens only ports with HTTP"},
 			//lint:ignore SA1019 Old objects have it.
 			{e.GetPort().GetTargetPort() != 0, "port.targetPort", "calls go to the ports that routes and services say"},
 			{strings.HasPrefix(e.GetBind(), unixPrefix), "bind", "the listener is left out: calls are taken at ports"},
 			{e.GetPort() != nil && e.GetBind() != "" && e.GetCaptureMode() != networking.CaptureMode_NONE && !strings.HasPrefix(e.GetBind(), unixPrefix),
-				"bind", "calls are taken at every address that they were going to; captureMode NONE takes those to this one"},
+				"bind", "calls to every address are accepted; with captureMode NONE only those to this one"},
 		})
 	}
 	return p.list

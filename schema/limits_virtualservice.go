@@ -22,7 +22,7 @@ func virtualServiceLimits(s *networking.VirtualService) diag.List {
 	for i, r := range s.GetTcp() {
 		for j, m := range r.GetMatch() {
 			if m.GetSourceSubnet() != "" {
-				p.warnOf(diag.Closed, fmt.Sprintf("spec.tcp[%d].match[%d].sourceSubnet", i, j), "connections that fit the other conditions fail: callers are told apart by labels only")
+				p.warnOf(diag.Closed, fmt.Sprintf("spec.tcp[%d].match[%d].sourceSubnet", i, j), "connections that meet the other conditions fail: callers are distinguished only by labels")
 			}
 		}
 	}
@@ -30,14 +30,14 @@ func virtualServiceLimits(s *networking.VirtualService) diag.List {
 }
 
 // closedMatch begins messages about conditions that cannot be evaluated.
-const closedMatch = "requests that fit the other conditions are answered with 503: "
+const closedMatch = "requests that meet the other conditions are answered with 503: "
 
 func (p *problems) matchLimits(at string, m *networking.HTTPMatchRequest) {
 	p.claimLimits(at+".headers", m.GetHeaders())
 	p.claimLimits(at+".withoutHeaders", m.GetWithoutHeaders())
 	for _, name := range slices.Sorted(maps.Keys(m.GetWithoutHeaders())) {
 		if !IsClaim(name) && FitsEmpty(m.GetWithoutHeaders()[name]) {
-			p.warnOf(diag.Closed, keyField(at+".withoutHeaders", name), closedMatch+"an empty header is not told from one that is not there; use {} to ask for absence")
+			p.warnOf(diag.Closed, keyField(at+".withoutHeaders", name), closedMatch+"proxies do not distinguish an empty header from a missing one; use {} to require absence")
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (p *problems) routeLimits(at string, r *networking.HTTPRoute) {
 	})
 	abort := r.GetFault().GetAbort()
 	p.notFollowed(at+".fault", []unmet{
-		{abort.GetHttp2Error() != "", "abort", "requests are aborted with HTTP status 503: proxies know no such errors; use httpStatus or grpcStatus"},
+		{abort.GetHttp2Error() != "", "abort", "requests are aborted with HTTP code 503: proxies do not support such errors; use httpStatus or grpcStatus"},
 		{r.GetFault().GetDelay().GetExponentialDelay() != nil, "delay.exponentialDelay", "delays are fixed; use fixedDelay"},
 	})
 }

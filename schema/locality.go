@@ -13,7 +13,7 @@ import (
 
 func (p *problems) locality(field string, l *networking.LocalityLoadBalancerSetting, o *networking.OutlierDetection) {
 	if len(l.GetDistribute()) > 0 && len(l.GetFailover()) > 0 {
-		p.forbidden(field+".failover", "cannot stand beside distribute: shares are fixed, or follow what fails")
+		p.forbidden(field+".failover", "cannot be given together with distribute: shares are fixed, or follow what fails")
 	}
 	from := localities{}
 	for i, d := range l.GetDistribute() {
@@ -41,7 +41,7 @@ func (p *problems) distribution(field string, to map[string]uint32) {
 		}
 	}
 	if sum != 100 {
-		p.invalid(field, fmt.Sprintf("the shares must be 100 together, and they are %d", sum))
+		p.invalid(field, fmt.Sprintf("the shares must sum to 100, found %d", sum))
 	}
 }
 

@@ -36,8 +36,8 @@ func (d *candidate) checkMeaningOfMeta() {
 	d.checkNoKey()
 	d.checkFinalizers()
 	if len(d.meta.OwnerReferences) > 0 {
-		d.forbidden("metadata.ownerReferences", "is not supported: nothing here deletes an object after its owner; "+
-			"give the objects that go together a label and delete them by it (kubectl delete -l), or let the owner hold a finalizer")
+		d.forbidden("metadata.ownerReferences", "is not supported: the server deletes no object after its owner; "+
+			"give the objects that go together a label and delete them by it (kubectl delete -l), or put a finalizer on the owner")
 	}
 }
 

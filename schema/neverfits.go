@@ -70,7 +70,7 @@ func methodNeverIs(method string, _ bool) string {
 	case !headerToken.MatchString(method):
 		return "no method has such characters"
 	case upper != method && slices.Contains(methods, upper):
-		return "methods are told apart by case; use " + upper
+		return "methods are distinguished by case; use " + upper
 	}
 	return ""
 }
@@ -80,7 +80,7 @@ var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT
 func valueNeverIs(value string, part bool) string {
 	const space = " \t"
 	if strings.TrimLeft(value, space) != value || !part && strings.TrimRight(value, space) != value {
-		return "proxies take spaces around the value of a header away"
+		return "proxies remove spaces around the value of a header"
 	}
 	return ""
 }

@@ -46,7 +46,7 @@ func asKnown(list diag.List) diag.List {
 	for i, p := range list {
 		if p.Severity == diag.Error {
 			list[i].Severity = diag.Warning
-			list[i].Message = strings.TrimSuffix(p.Message, ".") + "; the stored object has this already, so it stays until it is mended"
+			list[i].Message = strings.TrimSuffix(p.Message, ".") + "; the stored object has this already, so it stays until it is fixed"
 		}
 	}
 	return list

@@ -162,7 +162,7 @@ func (p *problems) redirect(r *RouteRule) {
 		{"websocketUpgrade", r.WebsocketUpgrade},
 	} {
 		if other.set {
-			p.forbidden("spec."+other.field, "cannot stand beside redirect: a redirected request is never forwarded; remove one of the two")
+			p.forbidden("spec."+other.field, "cannot be given together with redirect: a redirected request is never forwarded; remove one of the two")
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (p *problems) routes(field string, routes []DestinationWeight) {
 	switch {
 	case len(routes) == 0, len(routes) == 1 && sum == 0:
 	case sum != 100:
-		p.invalid(field, fmt.Sprintf("the weights must be 100 together, and they are %d", sum))
+		p.invalid(field, fmt.Sprintf("the weights must sum to 100, found %d", sum))
 	}
 }
 

@@ -119,7 +119,7 @@ func (p *problems) ports(s *networking.ServiceEntry) {
 func (p *problems) resolution(s *networking.ServiceEntry) {
 	p.exportTo(s.ExportTo)
 	if s.WorkloadSelector != nil && len(s.Endpoints) > 0 {
-		p.forbidden("spec.workloadSelector", "cannot stand beside endpoints: instances are listed or selected, not both")
+		p.forbidden("spec.workloadSelector", "cannot be given together with endpoints: instances are listed or selected, not both")
 	}
 	switch s.Resolution {
 	case networking.ServiceEntry_NONE:

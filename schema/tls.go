@@ -36,7 +36,7 @@ func (p *problems) serverTLS(field string, t *networking.ServerTLSSettings) {
 func (p *problems) serverCertificates(field string, t *networking.ServerTLSSettings) {
 	switch {
 	case t.CredentialName != "" && (t.ServerCertificate != "" || t.PrivateKey != ""):
-		p.warn(field+".serverCertificate", "has no effect beside credentialName")
+		p.warn(field+".serverCertificate", "has no effect together with credentialName")
 	case t.CredentialName != "" || len(t.CredentialNames) > 0:
 	case len(t.TlsCertificates) > 0:
 		for i, c := range t.TlsCertificates {
@@ -61,7 +61,7 @@ func (p *problems) revocation(field string, t *networking.ServerTLSSettings) {
 	switch {
 	case t.CaCrl == "":
 	case t.CredentialName != "":
-		p.warn(field, "has no effect beside credentialName: the list belongs into the secret")
+		p.warn(field, "has no effect together with credentialName: the list belongs into the secret")
 	case t.Mode == networking.ServerTLSSettings_SIMPLE:
 		p.forbidden(field, "cannot be given with mode SIMPLE, which asks clients for no certificate")
 	}
@@ -105,13 +105,13 @@ func (p *problems) clientFiles(field string, t *networking.ClientTLSSettings) {
 		{"subjectAltNames", len(t.SubjectAltNames) > 0, true},
 	} {
 		if f.set && secret && f.name != "subjectAltNames" {
-			p.forbidden(field+"."+f.name, "cannot stand beside credentialName: the secret holds all certificates")
+			p.forbidden(field+"."+f.name, "cannot be given together with credentialName: the secret holds all certificates")
 		}
 		if f.set && unchecked && f.checks {
-			p.forbidden(field+"."+f.name, "cannot stand beside insecureSkipVerify: the server is not checked then")
+			p.forbidden(field+"."+f.name, "cannot be given together with insecureSkipVerify: the server is not checked then")
 		}
 	}
 	if unchecked && secret && t.Mode == networking.ClientTLSSettings_SIMPLE {
-		p.forbidden(field+".credentialName", "cannot stand beside insecureSkipVerify: the server is not checked then")
+		p.forbidden(field+".credentialName", "cannot be given together with insecureSkipVerify: the server is not checked then")
 	}
 }

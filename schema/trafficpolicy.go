@@ -115,7 +115,7 @@ func (p *problems) loadBalancer(field string, l *networking.LoadBalancerSettings
 		repeated(p, indexField(field+attributes, i)+".name", field+attributes, seen, a.GetName(), i)
 	}
 	if l.GetWarmup() != nil && l.GetWarmupDurationSecs() != nil {
-		p.suspect(field+".warmupDurationSecs", "has no effect beside warmup")
+		p.suspect(field+".warmupDurationSecs", "has no effect together with warmup")
 	}
 }
 
@@ -125,7 +125,7 @@ func (p *problems) connectionPool(field string, c *networking.ConnectionPoolSett
 	}
 	http := c.GetHttp()
 	if http.GetH2UpgradePolicy() == networking.ConnectionPoolSettings_HTTPSettings_UPGRADE && http.GetUseClientProtocol() {
-		p.forbidden(field+".http.useClientProtocol", "cannot stand beside h2UpgradePolicy UPGRADE: the protocol of the caller is kept, or it is not")
+		p.forbidden(field+".http.useClientProtocol", "cannot be given together with h2UpgradePolicy UPGRADE: the protocol of the caller is kept, or it is not")
 	}
 }
 
@@ -136,6 +136,6 @@ func (p *problems) outlierDetection(field string, o *networking.OutlierDetection
 	//lint:ignore SA1019 Old objects have it.
 	old := o.GetConsecutiveErrors() != 0
 	if old && (o.GetConsecutive_5XxErrors() != nil || o.GetConsecutiveGatewayErrors() != nil) {
-		p.suspect(field+".consecutiveErrors", "has no effect beside consecutive5xxErrors or consecutiveGatewayErrors")
+		p.suspect(field+".consecutiveErrors", "has no effect together with consecutive5xxErrors or consecutiveGatewayErrors")
 	}
 }

@@ -86,7 +86,7 @@ func (p *problems) delegated(s *networking.VirtualService) {
 	}
 	for i, route := range s.Http {
 		if route.Delegate != nil {
-			p.forbidden(fmt.Sprintf("spec.http[%d].delegate", i), "cannot be given without hosts: what was delegated is not delegated again")
+			p.forbidden(fmt.Sprintf("spec.http[%d].delegate", i), "cannot be given without hosts: a delegate cannot delegate again")
 		}
 	}
 }

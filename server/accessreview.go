@@ -163,7 +163,7 @@ func reviewOf(asked *authorization.ResourceAttributes) authorization.SubjectAcce
 			}
 			found = true
 			if asked.Verb == "*" || slices.Contains(r.Verbs, asked.Verb) {
-				return authorization.SubjectAccessReviewStatus{Allowed: true, Reason: "whoever reaches this server may do all that it can"}
+				return authorization.SubjectAccessReviewStatus{Allowed: true, Reason: "everybody who reaches this server may do everything"}
 			}
 		}
 	}

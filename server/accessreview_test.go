@@ -21,9 +21,9 @@ func TestAccessReview(t *testing.T) {
 		allowed bool
 		reason  string
 	}{
-		{`"resourceAttributes":{"verb":"create","group":"config.istio.io","resource":"routerules"}`, true, "whoever"},
-		{`"resourceAttributes":{"verb":"get","group":"config.istio.io","resource":"routerules","subresource":"status"}`, true, "whoever"},
-		{`"resourceAttributes":{"verb":"*","group":"*","resource":"*"}`, true, "whoever"},
+		{`"resourceAttributes":{"verb":"create","group":"config.istio.io","resource":"routerules"}`, true, "everybody"},
+		{`"resourceAttributes":{"verb":"get","group":"config.istio.io","resource":"routerules","subresource":"status"}`, true, "everybody"},
+		{`"resourceAttributes":{"verb":"*","group":"*","resource":"*"}`, true, "everybody"},
 		{`"resourceAttributes":{"verb":"patch","group":"config.istio.io","resource":"routerules","subresource":"status"}`, false, "nobody can patch routerules/status"},
 		{`"resourceAttributes":{"verb":"impersonate","group":"config.istio.io","resource":"routerules"}`, false, "nobody can impersonate"},
 		{`"resourceAttributes":{"verb":"get","resource":"pods"}`, false, `no resource "pods"`},

@@ -79,8 +79,8 @@ var notInCore = map[string]string{
 }
 
 const (
-	noNamespaces = "namespaces are neither made nor listed: every one that can be named is there"
-	noEvents     = "no events are kept: how an object stands is in its status, who changed it in its history (istioctl history), and /debug/problems has what cannot be honoured"
+	noNamespaces = "namespaces cannot be created or listed: every namespace with a valid name exists"
+	noEvents     = "the server keeps no events: see the status of an object, its history (istioctl history), and /debug/problems"
 )
 
 func notHere(instead string) error {

@@ -48,7 +48,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd.SetErr(errs)
 	err := cmd.ExecuteContext(ctx)
 	if unwritten := cmp.Or(out.Flush(), shown.Flush()); err == nil && unwritten != nil {
-		err = fmt.Errorf("what was done could not be shown: %w", unwritten)
+		err = fmt.Errorf("the result could not be printed: %w", unwritten)
 	}
 	switch {
 	case err == nil:

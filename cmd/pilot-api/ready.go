@@ -80,14 +80,14 @@ func cacheFollows(l cache.Lag) error {
 
 func hasSpace(alarms *etcd.Alarms) error {
 	if alarms.NoSpace() {
-		return errors.New("etcd refuses writes, for its space quota is used up: compact, defragment, then disarm its alarm")
+		return errors.New("etcd refuses writes, because its space quota is used up: compact, defragment, then disarm its alarm")
 	}
 	return nil
 }
 
 func isSound(alarms *etcd.Alarms) error {
 	if alarms.Corrupt() {
-		return errors.New("etcd refuses writes, for the data of its members differ: replace those that are wrong, then disarm its alarm")
+		return errors.New("etcd refuses writes, because the data of its members differ: replace those that are wrong, then disarm its alarm")
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 
 // ErrWithheld is the answer to a poll for a private key over a connection without a proof.
 var ErrWithheld = errors.New("private keys are sent only over the server's own socket, which the user who runs the server may open " +
-	"('istioctl bootstrap' as that user, on the server's machine, writes it down), or over a stream whose proxy shows a certificate (--grpc-client-ca) " +
+	"('istioctl bootstrap' as that user, on the server's machine, writes its path into the bootstrap), or over a stream whose proxy shows a certificate (--grpc-client-ca) " +
 	"for the Secret's namespace or the root namespace, or one without a SPIFFE ID")
 
 // EachWithheld visits the objects that need a secret which the server withholds from the

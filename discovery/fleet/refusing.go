@@ -74,7 +74,7 @@ func (f *Fleet) Refusals() diag.List {
 	proxies := f.refusing.sorted()
 	for i, c := range proxies {
 		if i == MaxRefusals {
-			return append(all, feedback.NewRefusalProblem(diag.Refused, fmt.Sprintf("%d more proxies refuse what they are answered, or do not get it", len(proxies)-i)))
+			return append(all, feedback.NewRefusalProblem(diag.Refused, fmt.Sprintf("%d more proxies refuse their answers, or do not receive them", len(proxies)-i)))
 		}
 		listed := len(all)
 		note := func(ref diag.Ref, r feedback.Refusal) {
@@ -90,7 +90,7 @@ func (f *Fleet) Refusals() diag.List {
 		if len(all) > listed || len(kept) == 0 { // The latter has healed just now.
 			continue
 		}
-		all = append(all, feedback.NewRefusalProblem(diag.Refused, fmt.Sprintf("proxy %s refuses what it is answered, or does not get it: it keeps %s; its log says why",
+		all = append(all, feedback.NewRefusalProblem(diag.Refused, fmt.Sprintf("proxy %s refuses its answers, or does not receive them: it keeps %s; its log says why",
 			c.Node.ID, strings.Join(kept, ", "))))
 	}
 	return all

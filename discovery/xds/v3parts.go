@@ -316,7 +316,7 @@ func compareDomains(hosts []*host) error {
 		}
 		for _, d := range h.Message().(*routev3.VirtualHost).GetDomains() {
 			if d = strings.ToLower(d); seen[d] {
-				return fmt.Errorf("domain %q must be there only once", d)
+				return fmt.Errorf("domain %q must occur only once", d)
 			}
 			seen[d] = true
 		}

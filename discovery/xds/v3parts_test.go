@@ -93,7 +93,7 @@ func TestPartsThatEnvoyRefuses(t *testing.T) {
 	}
 	twice := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{testHost(1), {Name: "x", Domains: []string{"SERVICE-0001"}}}}
 	r = p.Table(twice)
-	wantProblem(t, r.Problems.List(), "", "must be there only once")
+	wantProblem(t, r.Problems.List(), "", "must occur only once")
 	if len(r.Hosts) != 1 || !strings.Contains(string(r.Hosts[0].JSON()), "503") {
 		t.Error("a table that Envoy refuses is not closed")
 	}

@@ -158,7 +158,7 @@ func routeTable(m *routev3.RouteConfiguration) error {
 		for _, d := range h.GetDomains() {
 			d = strings.ToLower(d)
 			if domains[d] {
-				return fmt.Errorf("domain %q must be there only once", d)
+				return fmt.Errorf("domain %q must occur only once", d)
 			}
 			domains[d] = true
 		}
@@ -213,7 +213,7 @@ func unlike[T any](what string, list []T, name func(T) string) error {
 	for _, entry := range list {
 		n := strings.ToLower(name(entry))
 		if seen[n] {
-			return fmt.Errorf("%s %q must be there only once", what, n)
+			return fmt.Errorf("%s %q must occur only once", what, n)
 		}
 		seen[n] = true
 	}

@@ -80,7 +80,7 @@ func (r *reader) domains(listener string, http *HTTP) {
 		hosts[h.Name] = true
 		for i, d := range h.Domains {
 			h.Domains[i] = strings.ToLower(d)
-			r.require(!domains[h.Domains[i]], listener, "domain %s must be there only once", d)
+			r.require(!domains[h.Domains[i]], listener, "domain %s must occur only once", d)
 			domains[h.Domains[i]] = true
 		}
 	}

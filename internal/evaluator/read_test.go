@@ -38,7 +38,7 @@ func TestV1Refuses(t *testing.T) {
 		"exactly one of prefix, path":             route(`"path": "/", "cluster": "a"`),
 		"must redirect, answer or go to clusters": route(`"timeout_ms": 0`),
 		`"%START_TIME%" has a variable`:           route(`"cluster": "a", "request_headers_to_add": [{"key": "x", "value": "%START_TIME%"}]`),
-		"domain X must be there only once":        inline(`{"virtual_hosts": [{"name": "h", "domains": ["x"], "routes": []}, {"name": "i", "domains": ["X"], "routes": []}]}`),
+		"domain X must occur only once":           inline(`{"virtual_hosts": [{"name": "h", "domains": ["x"], "routes": []}, {"name": "i", "domains": ["X"], "routes": []}]}`),
 		"a star at the start only":                inline(`{"virtual_hosts": [{"name": "h", "domains": ["x.*"], "routes": []}]}`),
 		`unknown field "internal_only_headers"`:   inline(`{"virtual_hosts": [], "internal_only_headers": []}`),
 	} {

@@ -125,7 +125,7 @@ func TestMutualGatewayWithoutAuthoritiesIsClosed(t *testing.T) {
 			}
 		}
 	}
-	if text := problems.Error(); strings.Count(text, "there is nothing to verify clients by") != 2 {
+	if text := problems.Error(); strings.Count(text, "no authorities verify clients") != 2 {
 		t.Errorf("want a problem for each MUTUAL server:\n%s", text)
 	}
 }

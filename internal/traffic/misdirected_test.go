@@ -180,7 +180,7 @@ func TestRequestsStayAtTheServerOfTheirConnection(t *testing.T) {
 				_, _ = io.Copy(io.Discard, resp.Body)
 				_ = resp.Body.Close()
 				if resp.StatusCode != want {
-					t.Errorf("%s by way of %s over %s: %d, want %d", host, test.name, alpn, resp.StatusCode, want)
+					t.Errorf("%s through %s over %s: %d, want %d", host, test.name, alpn, resp.StatusCode, want)
 				}
 			}
 			transport.CloseIdleConnections()

@@ -19,11 +19,12 @@ import (
 
 // TokenVerifier proves tokens of one kind. It must be safe for concurrent use.
 type TokenVerifier interface {
-	// Verify returns the identity of a token, and until when the result may be used. The
-	// error is ErrOtherToken for a token of another kind, and ErrUndecided if the verifier
-	// lacks what it needs.
+	// Verify returns the identity of a token, and the time until which the result may be
+	// used. The error is ErrOtherToken for a token of another kind, and ErrUndecided if the
+	// verifier has no keys for it now.
 	Verify(ctx context.Context, token string) (identity.Identity, time.Time, error)
-	// Epoch changes when results of Verify may no longer be right.
+	// Epoch returns a number that changes when earlier results of Verify may no longer be
+	// right.
 	Epoch() uint64
 }
 
@@ -45,7 +46,7 @@ type Options struct {
 	Registry  prometheus.Registerer // nil drops the metrics
 }
 
-// Authenticator proves who sends requests. It is safe for concurrent use.
+// Authenticator verifies the senders of requests. It is safe for concurrent use.
 type Authenticator struct {
 	opts      Options
 	verified  *verifiedTokens
@@ -59,11 +60,12 @@ func New(opts Options) *Authenticator {
 	return &Authenticator{opts: opts, verified: newVerifiedTokens(), penalties: newPenalties(time.Now), metrics: newMetrics(opts.Registry)}
 }
 
-// Failure is why a request proves nobody. Its text is for the client, and contains
-// nothing of a token.
+// Failure is the reason why a request proves no identity. Its text is for the client, and
+// contains nothing of a token.
 type Failure struct {
 	Reason string
-	// Undecided says that the token may be good: what verifies it cannot be had now.
+	// Undecided means that the token may be good, but the keys to verify it are not
+	// available now.
 	Undecided bool
 	// RetryAfter is set if the address of the client sends too many wrong tokens, and with
 	// Undecided.
@@ -80,9 +82,9 @@ func (f *Failure) Challenge() string {
 // MaxToken bounds a token, in bytes.
 const MaxToken = 16 << 10
 
-// Authenticate returns who sends a request. A client certificate counts first, then a
-// bearer token. A token that proves nothing is an error, even if anonymous requests are
-// allowed: the client means to be somebody. The error is a *Failure.
+// Authenticate returns the identity of the sender of a request. A client certificate counts
+// first, then a bearer token. A token that proves nothing is an error, even if anonymous
+// requests are allowed, because the client claims an identity. The error is a *Failure.
 func (a *Authenticator) Authenticate(r *http.Request) (identity.Identity, error) {
 	who, err := a.authenticate(r.Context(), r.TLS, r.Header.Values("Authorization"), caller{r.RemoteAddr, false})
 	a.metrics.count(who, err)
@@ -133,15 +135,16 @@ func (a *Authenticator) authenticate(ctx context.Context, conn *tls.ConnectionSt
 	return identity.Identity{}, &Failure{Reason: "nothing proves who sends this: " + a.accepted()}
 }
 
-// Token returns whose token is in Authorization headers, for requests that are not of HTTP.
-// The error is a *Failure.
+// Token returns the identity that the token in Authorization headers proves, for requests
+// that are not HTTP. The error is a *Failure.
 func (a *Authenticator) Token(ctx context.Context, authorization []string, address string) (identity.Identity, error) {
 	who, err := a.authenticate(ctx, nil, authorization, caller{address, false})
 	a.metrics.count(who, err)
 	return who, err
 }
 
-// TokenAgain is Token for what was proved and still runs, as Again is Authenticate.
+// TokenAgain is Token for a stream that was proved before and still runs. It relates to
+// Token as Again relates to Authenticate.
 func (a *Authenticator) TokenAgain(ctx context.Context, authorization []string, address string) (identity.Identity, error) {
 	return a.authenticate(ctx, nil, authorization, caller{address, true})
 }

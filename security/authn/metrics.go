@@ -12,7 +12,7 @@ type metrics struct{ proofs *prometheus.CounterVec }
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pilot_authentications_total",
-		Help: "Requests by how their sender was proved; failed for those that proved nobody, undecided for those whose token could not be verified because the keys of its issuer could not be had, and slowed for those that were not looked at because too many wrong tokens came from their address.",
+		Help: "Requests by how their sender was proved; failed for those that proved nobody, undecided for those whose token could not be verified because the keys of its issuer could not be fetched, and slowed for those that were not looked at because too many wrong tokens came from their address.",
 	}, []string{"method"})}
 	if reg != nil {
 		reg.MustRegister(m.proofs)

@@ -18,13 +18,13 @@ import (
 	"github.com/pilot-api/pilot-api/security/identity"
 )
 
-// Issuer is an issuer of OpenID Connect tokens, and how its tokens name users.
+// Issuer is an issuer of OpenID Connect tokens, with the claims that name users and groups.
 type Issuer struct {
 	URL string `json:"issuer"`
 	// ClientID is the audience that tokens must have.
 	ClientID string `json:"clientID"`
-	// UsernameClaim is the claim with the user name (default sub). Of email only a verified
-	// one counts.
+	// UsernameClaim is the claim with the user name (default sub). An email counts only if
+	// it is verified.
 	UsernameClaim string `json:"usernameClaim,omitempty"`
 	// UsernamePrefix is put before user names, so that different issuers do not give the
 	// same name (default "URL#", and none for email). "-" means none.
@@ -73,7 +73,7 @@ type OIDC struct {
 	client   *http.Client
 	verifier atomic.Pointer[oidc.IDTokenVerifier]
 	log      *slog.Logger
-	complain rate.Sometimes // about keys that cannot be had
+	complain rate.Sometimes // about keys that cannot be fetched
 }
 
 // NewOIDC returns the verifier of an issuer's tokens. Run asks the issuer for its keys.
@@ -131,9 +131,9 @@ func (o *OIDC) Verify(ctx context.Context, token string) (identity.Identity, tim
 	case err == nil:
 	case strings.HasPrefix(err.Error(), noKeys):
 		o.complain.Do(func() {
-			o.log.Warn("the keys of an issuer cannot be had; its tokens that need them prove nothing until they can", "issuer", o.issuer.URL, "error", fmt.Sprintf("%.500s", err))
+			o.log.Warn("the keys of an issuer cannot be fetched; tokens that need them prove nothing until then", "issuer", o.issuer.URL, "error", fmt.Sprintf("%.500s", err))
 		})
-		return identity.Identity{}, time.Time{}, fmt.Errorf("%w: the keys of its issuer %s cannot be had", ErrUndecided, o.issuer.URL)
+		return identity.Identity{}, time.Time{}, fmt.Errorf("%w: the keys of its issuer %s cannot be fetched", ErrUndecided, o.issuer.URL)
 	default:
 		// The error may quote the token's claims.
 		return identity.Identity{}, time.Time{}, why(err)

@@ -16,7 +16,8 @@ const (
 	mostVerified = 16384
 	// longestVerified is how long a token counts as verified, whatever its own end is.
 	longestVerified = 10 * time.Minute
-	// longestUndecided is how much longer what runs goes on if its token cannot be verified.
+	// longestUndecided is how long a running watch or stream continues if its token cannot
+	// be verified.
 	longestUndecided = 10 * time.Minute
 )
 

@@ -24,7 +24,7 @@ import (
 )
 
 // TestUnreachableIssuer checks that a token is not called wrong while the keys of its issuer
-// cannot be had: the failure says so, costs the address nothing, and is in the log once.
+// cannot be fetched: the failure says so, costs the address nothing, and is in the log once.
 func TestUnreachableIssuer(t *testing.T) {
 	for name, instead := range map[string]http.HandlerFunc{
 		"a failure":       func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", http.StatusInternalServerError) },
@@ -62,14 +62,14 @@ func TestUnreachableIssuer(t *testing.T) {
 			if _, err := ask(a, "Bearer "+adasToken); err != nil {
 				t.Errorf("another token of the address: %v", err)
 			}
-			if n := strings.Count(log.String(), "the keys of an issuer cannot be had"); instead != nil && n != 1 {
+			if n := strings.Count(log.String(), "the keys of an issuer cannot be fetched"); instead != nil && n != 1 {
 				t.Errorf("the log has the cause %d times:\n%s", n, log.String())
 			}
 		})
 	}
 }
 
-// TestWrongTokensOfAReachableIssuer checks that no token passes for one whose keys cannot be had.
+// TestWrongTokensOfAReachableIssuer checks that no token passes for one whose keys cannot be fetched.
 func TestWrongTokensOfAReachableIssuer(t *testing.T) {
 	i := newIssuer(t)
 	other, err := rsa.GenerateKey(rand.Reader, 2048)

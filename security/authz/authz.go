@@ -13,7 +13,7 @@ import (
 // The verbs of reads.
 var readVerbs = []string{"get", "list", "watch"}
 
-// Attributes say what somebody asks for: a verb on a resource, or on a path that is no
+// Attributes describe a requested access: a verb on a resource, or on a path that is no
 // resource. They have the meaning that they have in Kubernetes.
 type Attributes struct {
 	Verb        string
@@ -51,19 +51,19 @@ func (a Attributes) String() string {
 	return out + " at the cluster scope"
 }
 
-// Decision is whether something is allowed, and why.
+// Decision says whether an access is allowed, and why.
 type Decision struct {
 	Allowed bool
 	Reason  string
 }
 
-// Authorizer decides. It is safe for concurrent use.
+// Authorizer decides whether an identity has an access. It is safe for concurrent use.
 type Authorizer interface {
 	Authorize(ctx context.Context, who identity.Identity, a Attributes) Decision
 }
 
-// Open allows everything to everybody who is proved, and to those without a proof what
-// their groups say: everything to identity.Masters, and reads to Readers.
+// Open allows everything to every identity with a proof. Without a proof, the groups
+// decide: identity.Masters may do everything, and Readers may read.
 type Open struct{}
 
 // Readers is a group of requests without a proof that may only read.
@@ -73,7 +73,7 @@ const Readers = "system:anonymous-readers"
 func (Open) Authorize(_ context.Context, who identity.Identity, a Attributes) Decision {
 	switch {
 	case who.IsProved() || who.In(identity.Masters):
-		return Decision{Allowed: true, Reason: "there are no roles: whoever is known may do everything"}
+		return Decision{Allowed: true, Reason: "there are no roles: every known user may do everything"}
 	case who.In(Readers) && slices.Contains(readVerbs, a.Verb) && !strings.HasPrefix(a.Resource, "secrets"):
 		return Decision{Allowed: true, Reason: "everybody may read"}
 	}

@@ -88,13 +88,13 @@ func readStepToken(text string, revision int64) (stepToken, error) {
 	var t stepToken
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
 	if len(text) > maxStepToken || err != nil || json.Unmarshal(decoded, &t) != nil || t.Version != stepTokenVersion {
-		return t, wire.BadRequest("spec.continue: is none that was given out here")
+		return t, wire.BadRequest("spec.continue: is not a value that this server returned")
 	}
 	if t.Since != revision {
 		return t, wire.BadRequest("spec.continue: belongs to a rollback to revision %d, this one is to revision %d", t.Since, revision)
 	}
 	if t.Pass < 0 || t.Began < 1 || t.Left < 0 {
-		return t, wire.BadRequest("spec.continue: is none that was given out here")
+		return t, wire.BadRequest("spec.continue: is not a value that this server returned")
 	}
 	return t, nil
 }

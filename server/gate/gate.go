@@ -1,9 +1,9 @@
-// Package gate is the one door of all writes: a store that refuses what an identity may not
-// write, although it may write objects of the kind. Single writes, patches, server-side
-// apply, transactions, rollbacks and dry runs pass through it.
+// Package gate checks all writes: it is a store that refuses an object if the identity may
+// write the kind but not this object. Single writes, patches, server-side apply,
+// transactions, rollbacks and dry runs pass through it.
 //
-// Comes in: a write and, in its context, the identity that sends it. Goes out: the write, or
-// an error that answers 403.
+// It receives a write with the identity of its sender in the context. It passes the write
+// on, or returns an error that answers 403.
 //
 //	gate.go   the store
 //	hosts.go  rules for hosts of other namespaces, and for their Gateways
@@ -27,18 +27,19 @@ type Options struct {
 	Roles *authz.Roles
 	// Reads has the stored objects, as of a moment ago.
 	Reads store.Reader
-	// Hosts knows who declares hosts, and Domain is the suffix of full service names.
+	// Hosts has the ServiceEntries that declare hosts, and Domain is the suffix of full
+	// service names.
 	Hosts  *Hosts
 	Domain string
 }
 
-// Gate makes stores that refuse. It is safe for concurrent use.
+// Gate makes stores that refuse such writes. It is safe for concurrent use.
 type Gate struct{ opts Options }
 
 // New returns a Gate.
 func New(opts Options) *Gate { return &Gate{opts} }
 
-// Store returns a store that writes to another one what may be written. A nil Gate returns
+// Store returns a store that passes allowed writes on to another one. A nil Gate returns
 // the other one.
 func (g *Gate) Store(to store.Interface) store.Interface {
 	if g == nil || g.opts.Roles == nil {
@@ -66,7 +67,8 @@ func (s gated) Create(ctx context.Context, o *schema.Object) (*schema.Object, er
 }
 
 // Update implements store.Interface. It is checked against the object that it replaces, as
-// UpdateFunc is: rights of a moment ago would let a write give again what was taken away.
+// UpdateFunc is. If it were checked against an earlier state, a write could restore rights
+// that were taken away meanwhile.
 func (s gated) Update(ctx context.Context, o *schema.Object) (*schema.Object, error) {
 	done, err := s.UpdateFunc(ctx, o.Key(), always(o))
 	if !errors.Is(err, store.ErrUnreadable) {

@@ -159,7 +159,7 @@ func withoutParam(q url.Values) (keys []schema.Key, err error) {
 // notCompiled converts an error of a request that compiles the mesh aside.
 func notCompiled(err error) error {
 	if errors.Is(err, discovery.ErrBusy) {
-		return apierrors.NewTooManyRequests("the server compiles the mesh for one question at a time, and is at it for somebody else; try again", 1)
+		return apierrors.NewTooManyRequests("the server compiles the mesh for one request at a time, and another one is running; try again", 1)
 	}
 	return notInspected(err)
 }

@@ -122,7 +122,7 @@ func (h *Handler) saidElsewhere(w http.ResponseWriter, r *http.Request, node str
 	var said json.RawMessage
 	if _, err := replica.Ask(ctx, at, []string{r.URL.EscapedPath()}, wire.Query(r), "", &said); err != nil {
 		h.opts.Log.Warn("a replica does not tell what its proxy is told", "replica", at.Name, "url", at.URL, "node", wire.Short(node, wire.MostLogged), "error", wire.Short(err.Error(), wire.MostLogged))
-		wire.AddWarning(w, fmt.Sprintf("the proxy is connected to replica %s, which does not answer: this is what another one would be told that calls itself so and says no more", at.Name))
+		wire.AddWarning(w, fmt.Sprintf("the proxy is connected to replica %s, which does not answer: this is the configuration of a proxy with the same node id that states nothing else", at.Name))
 		return nil
 	}
 	if !in("") && !isOf(said, in) {

@@ -34,7 +34,7 @@ func (h *Handler) standings(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !local {
-		return wire.BadRequest("local: must be true; how an object stands with the proxies of all replicas is its status")
+		return wire.BadRequest("local: must be true; the status of an object covers the proxies of all replicas")
 	}
 	age, err := ageParam(q)
 	if err != nil {

@@ -90,7 +90,7 @@ func objectsIn(ctx context.Context, text []byte, namespace string) ([]*schema.Ob
 		if left := len(docs) - i - 1; left > 0 && len(errs) >= MaxErrors {
 			errs = append(errs, diag.Problem{
 				Severity: diag.Error, Reason: diag.FieldInvalid, Code: diag.CodeOf(diag.FieldInvalid),
-				Message: fmt.Sprintf("mend these problems first: %d documents behind them were not read", left),
+				Message: fmt.Sprintf("fix these problems first: %d documents behind them were not read", left),
 			})
 			break
 		}

@@ -133,7 +133,7 @@ func programmedBy(o *schema.Object, s fleetStatus) metav1.Condition {
 	case s.Proxies == 0 && len(s.awaited) > 0:
 		return programmedUnknown(o, schema.ReasonNoProxiesYet, append(slices.Clone(s.awaited), "proxies that were connected before may be on their way back"))
 	case s.Proxies == 0:
-		return condition(o, schema.ConditionProgrammed, true, schema.ReasonNoProxies, strings.Join(slices.Concat([]string{"no proxy that is connected is concerned"}, s.gone), "; "))
+		return condition(o, schema.ConditionProgrammed, true, schema.ReasonNoProxies, strings.Join(slices.Concat([]string{"the object concerns no connected proxy"}, s.gone), "; "))
 	}
 	return condition(o, schema.ConditionProgrammed, true, schema.ConditionProgrammed, strings.Join(slices.Concat([]string{far}, s.gone), "; "))
 }

@@ -249,5 +249,5 @@ func (k *watched) again(asked *watchRequest) ([]store.Event, error) {
 }
 
 func errNoHead() error {
-	return wire.BadRequest("watch: all of a watch is in its body, which HEAD does not want; send GET")
+	return wire.BadRequest("watch: HEAD has no body, and a watch is a body; send GET")
 }

@@ -162,7 +162,7 @@ func (e *edit) cancel(refused bool) error {
 		return err
 	}
 	first, _, _ := strings.Cut(e.reason, "\n")
-	return fmt.Errorf("nothing was changed; what you wrote is in %s. %s", kept.Name(), first)
+	return fmt.Errorf("nothing was changed; your text is in %s. %s", kept.Name(), first)
 }
 
 // store replaces the object by a text, for the version that the text names.

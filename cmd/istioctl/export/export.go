@@ -76,7 +76,7 @@ export would be incomplete.`,
 // Run writes the objects to files.
 func (o Options) Run(ctx context.Context, s *cli.Session) error {
 	if o.output == printer.YAML || o.output == printer.JSON {
-		return cli.Usagef("-o %s: names a file here, not a format: what is written is YAML; say -o ./%s if it is a file", o.output, o.output)
+		return cli.Usagef("-o %s: names a file here, not a format: the output is always YAML; say -o ./%s if it is a file", o.output, o.output)
 	}
 	namespace := s.Namespace
 	if o.allNamespaces {

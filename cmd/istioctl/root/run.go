@@ -57,7 +57,7 @@ func Run(ctx context.Context, c *cli.Program, args []string) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	flush() // The keeper has the error.
 	if err == nil && out.err != nil {
-		err = fmt.Errorf("what was done could not be shown: %w", out.err)
+		err = fmt.Errorf("the result could not be printed: %w", out.err)
 	}
 	switch {
 	case err == nil:

@@ -44,7 +44,7 @@ const (
 	missingTimeout = 5 * time.Second
 )
 
-// Statuses gives the status of objects, and the proxies that they concern.
+// Statuses returns the status of objects, and the proxies that they concern.
 type Statuses interface {
 	GetWithStatus(ctx context.Context, key schema.Key, opts store.ReadOptions) (client.ObjectWithStatus, error)
 	GetWithFreshStatus(ctx context.Context, key schema.Key, opts store.ReadOptions) (client.ObjectWithStatus, error)
@@ -245,7 +245,7 @@ func (w *waiting) judge(ctx context.Context, name string, o client.ObjectWithSta
 	case away, w.requireLost && w.mayBeLost(ctx, o):
 		return false, nil
 	case status.Programmed.Proxies == 0:
-		fmt.Fprintf(w.out, "%s programmed: no proxy that is connected is concerned\n", name)
+		fmt.Fprintf(w.out, "%s programmed: the object concerns no connected proxy\n", name)
 	default:
 		fmt.Fprintf(w.out, "%s programmed: %s\n", name, status.Programmed.Summary())
 	}

@@ -48,7 +48,7 @@ func (e *ending) stop(err error) {
 // etcd any more.
 func (e *ending) fail(err error) {
 	if errors.Is(err, syscall.ENOSPC) {
-		err = fmt.Errorf("%w: the disk of the data folder is full. Make room there and start again: what was acknowledged is kept", err)
+		err = fmt.Errorf("%w: the disk of the data folder is full. Make room there and start again: acknowledged writes are kept", err)
 	}
 	e.once.Do(func() {
 		e.err = failure{err}
