@@ -19,7 +19,7 @@ type Secret struct {
 	// some, the issuer of each certificate that is shown must have one.
 	Revoked string `json:",omitempty"`
 	// Roots are the names of the authorities if they are the roots of the mesh, with commas.
-	Roots string `json:",omitempty"`
+	Roots   string `json:",omitempty"`
 	Origins []diag.Ref
 }
 
