@@ -204,7 +204,8 @@ func (p *Publisher) Await(ctx context.Context, revision int64) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		later, _, ok = p.newest.reached(revision)
+		later, newest, ok = p.newest.reached(revision)
+		ok = ok || p.nothingNew(newest, revision)
 	}
 	return nil
 }

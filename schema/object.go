@@ -74,6 +74,10 @@ type Object struct {
 	// decoded is this very object if Decode made it, so that Validate need not
 	// check it again. In a copy it still points to the original.
 	decoded *Object
+	// plain is the object without its status, if it has one. Both share raw, which has
+	// the resourceVersion of plain.
+	plain  *Object
+	status *StatusText
 }
 
 // The fixed parts of an encoded object. Its metadata begins with the
@@ -230,6 +234,7 @@ func (o *Object) IsEncodedAs(text []byte) bool {
 // aroundRevision returns the parts of an object before and after the
 // resourceVersion, or the place where it would be.
 func (o *Object) aroundRevision() (before, after []byte) {
+	o = o.WithoutStatus()
 	at := bytes.Index(o.raw, []byte(beforeMeta)) + len(beforeMeta)
 	before, after = o.raw[:at], o.raw[at:]
 	if o.Meta.ResourceVersion != "" {
@@ -244,11 +249,17 @@ func (o *Object) aroundRevision() (before, after []byte) {
 
 // JSON returns the whole object as it is sent, with private fields as marks. The
 // slice is shared: the caller must not change it.
-func (o *Object) JSON() []byte { return o.raw }
+func (o *Object) JSON() []byte {
+	if o.plain == nil {
+		return o.raw
+	}
+	return o.AppendJSONIn(make([]byte, 0, o.LengthIn(o.Kind.Version)), o.Kind.Version)
+}
 
 // Size returns the length of the object as written, in bytes, without the metadata
 // that the server adds: a stored object has the size of the one that was sent.
 func (o *Object) Size() int {
+	o = o.WithoutStatus()
 	whole := len(o.raw) + len(o.written()) - len(o.spec)
 	if whole <= MaxNewBytes {
 		return whole // Far below the limit a few bytes do not matter.

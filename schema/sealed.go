@@ -95,11 +95,12 @@ func (o *Object) written() json.RawMessage {
 // Written returns the whole object with its private fields: for the store, and for
 // a client that sends it there.
 func (o *Object) Written() []byte {
+	text := o.JSON()
 	if o.sealed == nil {
-		return o.raw
+		return text
 	}
 	// The spec comes last, as marked encoded it.
-	head := o.raw[:len(o.raw)-len(o.spec)-len("}")]
+	head := text[:len(text)-len(o.spec)-len("}")]
 	return slices.Concat(head, o.written(), []byte("}"))
 }
 

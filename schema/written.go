@@ -55,7 +55,7 @@ func (o *Object) warnings() (diag.List, bool) {
 	if len(o.raw) > MaxTextBytes || o.sealed != nil {
 		return nil, false // The shown text of a sealed object is not the one to check.
 	}
-	s, ok := read(string(o.raw))
+	s, ok := read(string(o.JSON()))
 	defer s.done()
 	d := candidate{}
 	if ok {

@@ -94,6 +94,9 @@ func noteChange(ctx context.Context, before, after *schema.Object) {
 func checkedBy(p *discovery.Publisher) func(context.Context, []schema.Change, bool) diag.List {
 	return func(ctx context.Context, changes []schema.Change, dryRun bool) diag.List {
 		changes = slices.DeleteFunc(slices.Clone(changes), func(c schema.Change) bool { return c.After != nil && c.After.Kind.Flat })
+		for i, c := range changes {
+			changes[i] = schema.Change{Before: c.Before.WithoutStatus(), After: c.After.WithoutStatus()}
+		}
 		found, _ := p.Check(ctx, discovery.Written{Changes: changes, DryRun: dryRun})
 		return found
 	}

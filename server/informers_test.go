@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
@@ -108,6 +109,7 @@ type shaken struct {
 	front, back *httptest.Server
 	there       atomic.Pointer[running]
 	gate        atomic.Pointer[chan struct{}] // at front; open when closed
+	statuses    bool                          // the store keeps them, and there are proxies
 
 	writer                         dynamic.NamespaceableResourceInterface
 	changes, cuts, states          atomic.Int64
@@ -117,13 +119,24 @@ type shaken struct {
 // running is one server and its cache.
 type running struct {
 	http.Handler
-	stop func()
+	discovery *discovery.Publisher // nil without proxies
+	stop      func()
 }
 
 func startShaken(t *testing.T) *shaken {
 	t.Helper()
-	s := &shaken{T: t, etcd: etcdtest.Start(t).Client()}
+	return shake(t, &shaken{T: t, etcd: etcdtest.Start(t).Client()})
+}
+
+// shake starts the server of s.
+func shake(t *testing.T, s *shaken) *shaken {
+	t.Helper()
 	s.objects = etcd.New(s.etcd, etcd.DefaultPrefix, slog.New(slog.DiscardHandler))
+	if s.statuses {
+		if err := s.objects.KeepStatuses(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s.there.Store(s.newServer())
 	t.Cleanup(func() { s.there.Load().stop() })
 	open := make(chan struct{})
@@ -154,10 +167,16 @@ func (s *shaken) newServer() *running {
 	if err := view.WaitForSync(s.Context()); err != nil {
 		s.Error(err)
 	}
-	return &running{
-		server.New(server.Options{Store: store.Strict(s.objects), Reads: view, Log: quiet}).Handler(),
-		func() { cancel(); <-ended },
+	opts := server.Options{Store: store.Strict(s.objects), Reads: view, Log: quiet}
+	if !s.statuses {
+		return &running{Handler: server.New(opts).Handler(), stop: func() { cancel(); <-ended }}
 	}
+	opts.Discovery = discovery.New(discovery.Options{Source: view})
+	one := server.New(opts)
+	var beside sync.WaitGroup
+	beside.Go(func() { _ = opts.Discovery.Run(ctx) })
+	beside.Go(func() { _ = one.RecordStatuses(ctx, keeperOf{s.objects, s.etcd}) })
+	return &running{one.Handler(), opts.Discovery, func() { cancel(); <-ended; beside.Wait() }}
 }
 
 func (s *shaken) atFront(w http.ResponseWriter, r *http.Request) {

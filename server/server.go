@@ -59,6 +59,7 @@ import (
 	"github.com/pilot-api/pilot-api/server/rest"
 	"github.com/pilot-api/pilot-api/server/status"
 	"github.com/pilot-api/pilot-api/server/watch"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // Server answers HTTP. Make it with New. It is safe for concurrent use.
@@ -78,6 +79,7 @@ type Server struct {
 	watches  *watch.Handler
 	inspect  *inspect.Handler // nil without discovery
 	mesh     *authority.Handler
+	board    *status.Board // nil without discovery
 
 	stopping chan struct{} // closed when watches must end
 	stop     func()
@@ -110,6 +112,7 @@ func New(opts Options) *Server {
 func (s *Server) compose() {
 	opts, writes := s.opts, acknowledging{s.opts.Store, s.opts.Discovery}
 	shown, reads := &render.Statuses{}, answer.NewLargeReads(opts.LongReads)
+	shown.Stored, _ = opts.Reads.(store.StatusReader)
 	var check func(context.Context, []schema.Change, bool) diag.List
 	var await func(context.Context, int64) error
 	if opts.Discovery != nil {
@@ -118,7 +121,7 @@ func (s *Server) compose() {
 			Statuses: opts.Discovery.ObjectStatuses, Peers: opts.Peers, ReportPath: inspect.StandingsPath,
 			ProxyReturn: opts.ProxyReturn, OwnNamesOnly: opts.Roles != nil, Log: opts.Log,
 		})
-		shown.Board = board
+		shown.Board, s.board = board, board
 		s.inspect = inspect.New(inspect.Options{
 			Discovery: opts.Discovery, Reads: opts.Reads, Store: opts.Store, MaxTransaction: opts.MaxTransaction,
 			Peers: opts.Peers, Reporter: reporter, Statuses: board, Bodies: s.bodies, LargeReads: reads, Log: opts.Log, Guard: s.guard,
@@ -143,6 +146,16 @@ func (s *Server) compose() {
 		WatchWriteTimeout: opts.WatchWriteTimeout, BookmarkInterval: opts.BookmarkInterval, HeartbeatInterval: opts.HeartbeatInterval,
 		MaxWatches: opts.MaxWatches, MaxUserWatches: opts.Users.Watches, Running: s.metrics.watchers, Stopping: s.stopping, Log: opts.Log, Guard: s.guard, WhileAllowed: s.whileAllowed,
 	})
+}
+
+// RecordStatuses writes the statuses of objects to a store that keeps them, whenever this
+// server is the one that may, until ctx ends. It returns ctx's error.
+func (s *Server) RecordStatuses(ctx context.Context, to status.Keeper) error {
+	if s.board == nil {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return status.NewRecorder(s.board, to, s.opts.Log).Run(ctx)
 }
 
 // Handler returns the handler of all paths. Serve adds what belongs to connections:

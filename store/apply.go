@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -209,6 +210,16 @@ func (o Op) CheckPre(current *schema.Object) error {
 	return o.checkCurrent(current, o.Pre)
 }
 
+// allows reports whether a condition on a resourceVersion holds for the stored object; ""
+// is no condition.
+func (o Op) allows(version string, stored *schema.Object) bool {
+	if version == "" || version == stored.Meta.ResourceVersion {
+		return true
+	}
+	later, err := strconv.ParseInt(version, 10, 64)
+	return err == nil && stored.Revision() < later && later <= o.Until
+}
+
 // checkCurrent returns ErrNotFound if there is no object, and ErrConflict if the stored
 // object does not meet the preconditions.
 func (o Op) checkCurrent(current *schema.Object, pre Preconditions) error {
@@ -221,7 +232,7 @@ func (o Op) checkCurrent(current *schema.Object, pre Preconditions) error {
 	case pre.UID != "" && pre.UID != string(stored.UID):
 		conflict.Detail = fmt.Sprintf("the stored object has uid %s, not %s: it was deleted and created anew", stored.UID, pre.UID)
 		return conflict
-	case pre.ResourceVersion != "" && pre.ResourceVersion != stored.ResourceVersion:
+	case !o.allows(pre.ResourceVersion, current):
 		conflict.Detail = fmt.Sprintf("the stored object has resourceVersion %s, not %s: it was changed meanwhile, or that one is of another server", stored.ResourceVersion, pre.ResourceVersion)
 		return conflict
 	}

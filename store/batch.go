@@ -29,12 +29,29 @@ func (b Batch) Revisions() iter.Seq[Batch] {
 func (b Batch) Size() int {
 	size := 0
 	for _, ev := range b.Events {
-		size += len(ev.Object.JSON())
+		size += sizeOf(ev.Object)
 		if ev.Previous != nil {
-			size += len(ev.Previous.JSON())
+			size += sizeOf(ev.Previous)
+		}
+	}
+	if b.Statuses != nil {
+		for _, one := range b.Statuses.Moved {
+			size += statusOverhead + len(one.JSON)
 		}
 	}
 	return size
+}
+
+// statusOverhead is about half of the memory that an object with a status takes beside its
+// text, which it shares, and its status.
+const statusOverhead = 300
+
+// sizeOf returns the size of an object in a batch.
+func sizeOf(o *schema.Object) int {
+	if s := o.StatusText(); s != nil {
+		return statusOverhead + len(s.JSON)
+	}
+	return len(o.JSON())
 }
 
 // In returns the part of the batch that is in scope.

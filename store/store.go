@@ -213,6 +213,10 @@ type Op struct {
 	Key    schema.Key
 	Pre    Preconditions
 	Change Change
+	// Until makes each condition on a resourceVersion hold for every version from that of
+	// the stored object to this one, because readers got later versions with later
+	// statuses. 0 allows only the version of the stored object.
+	Until int64
 }
 
 // Target returns the key that the operation works on.
@@ -257,6 +261,9 @@ type Batch struct {
 	// Readings are the values in scope that became unreadable, or readable again, in order.
 	// A store that never loses a value has none.
 	Readings []Reading
+	// Statuses is set for a status revision. Such a batch is of this revision alone and has
+	// no events. Only a StatusKeeper sends it, and only to watches of everything.
+	Statuses *StatusRevision
 }
 
 // Watcher is a running watch. It ends with the context passed to Watch.

@@ -19,6 +19,9 @@ func newFronts(b *base, at *listeners, s *storage, c *accessControl, p *publishe
 	api := newAPI(b, at, s, c, p)
 	fronts := []task{func(ctx context.Context) error { return api.ServeOn(ctx, at.listeners(at.local.http.listeners())) }}
 	b.log.Info("pilot-api is listening", "address", at.api.Addr().String(), "version", version, "store", b.storeName())
+	fronts = append(fronts, func(ctx context.Context) error {
+		return api.RecordStatuses(ctx, statusKeeper{s.objects, s.cached, s.backend, b.etcdPrefix, s.others.Self})
+	})
 	if at.streams == nil {
 		return fronts
 	}

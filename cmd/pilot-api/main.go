@@ -20,6 +20,7 @@
 //	                  earlier starts (pastsettings.go);
 //	                  proxies of all replicas (inventory.go)
 //	fronts.go         the HTTP API and the streams
+//	statuses.go       statuses as revisions of the store
 //
 // Beside them:
 //

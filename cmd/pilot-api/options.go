@@ -56,6 +56,7 @@ type options struct {
 	limits limits
 
 	keepDisconnected time.Duration
+	statusRevisions  string
 
 	logLevel  string
 	logFormat string
@@ -86,6 +87,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.meshConfig, "mesh-config", "", "file with the settings of the whole mesh (docs/reference/mesh-config.md)")
 	f.StringVar(&o.domain, "domain", "cluster.local", "suffix of full service names, after NAME.NAMESPACE.svc")
 	f.DurationVar(&o.keepDisconnected, "keep-disconnected", 24*time.Hour, "how long proxies that were connected stay in 'istioctl proxy-status', at most 10,000 of them")
+	f.StringVar(&o.statusRevisions, "status-revisions", "", "on or off: whether watches of collections get changes of the status, each with a resourceVersion of its own; for all replicas of a store, and remembered there (default as it is there, off in a new store)")
 	o.limits.register(f)
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
@@ -127,6 +129,9 @@ func (o *options) validate() error {
 		return err
 	}
 	if err := o.validateHistory(); err != nil {
+		return err
+	}
+	if err := o.validateStatuses(); err != nil {
 		return err
 	}
 	return o.validateEtcd()

@@ -49,7 +49,7 @@ func (k *resource) apply(w http.ResponseWriter, r *http.Request, f wire.Format, 
 	if err != nil {
 		return err
 	}
-	stored, err := store.Single(writes.Txn(r.Context(), []store.Op{{Verb: store.OpApply, Key: k.Target(r), Change: k.bodies.Counted(m.before(a.Change))}}))
+	stored, err := m.operate(r.Context(), writes, store.Op{Verb: store.OpApply, Key: k.Target(r), Change: k.bodies.Counted(a.Change)})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@
 //	builtin.go                    protobuf and strategic merge patches of the kinds of Kubernetes itself
 //	deletecollection.go           DELETE on a collection
 //	ifmatch.go                    If-Match and If-None-Match of writes
+//	laterversions.go              conditions of writes on versions that statuses gave
 //	admitted.go                   memory of writes
 //	warnings.go                   Warning headers of answers
 //	history.go                    versions of objects, changes since a revision

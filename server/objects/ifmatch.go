@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"regexp"
@@ -79,15 +80,39 @@ func (m match) of(obj *schema.Object) (*schema.Object, error) {
 	return obj.WithMeta(meta)
 }
 
-// before returns change with a check of the match in front of it.
-func (m match) before(change store.Change) store.Change {
-	return func(stored *schema.Object) (*schema.Object, error) {
-		if m.asked && (stored == nil || m.revision != "" && stored.Meta.ResourceVersion != m.revision) {
+// operate does an operation by function if the match holds. An error of the function is
+// not one of the match.
+func (m match) operate(ctx context.Context, writes store.Interface, op store.Op) (*schema.Object, error) {
+	if !m.asked {
+		return store.Single(writes.Txn(ctx, []store.Op{op}))
+	}
+	change := op.Change
+	op.Pre.ResourceVersion = m.revision
+	op.Change = func(stored *schema.Object) (*schema.Object, error) {
+		if stored == nil {
 			return nil, errUnmatched
 		}
-		return change(stored)
+		next, err := change(stored)
+		if err != nil {
+			err = changeError{err}
+		}
+		return next, err
 	}
+	done, err := store.Single(writes.Txn(ctx, []store.Op{op}))
+	var own changeError
+	switch {
+	case errors.As(err, &own):
+		return nil, own.error
+	case op.Verb == store.OpApply && errors.Is(err, store.ErrNotFound):
+		return nil, errUnmatched
+	}
+	return done, m.failed(err)
 }
+
+// changeError is an error of a store.Change.
+type changeError struct{ error }
+
+func (e changeError) Unwrap() error { return e.error }
 
 // failed converts the error of a write that had the match as its precondition.
 func (m match) failed(err error) error {

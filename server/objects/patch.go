@@ -70,7 +70,7 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var warnings diag.List
-	stored, err := writes.UpdateFunc(r.Context(), k.Target(r), k.bodies.Counted(m.before(change.Of(k.Version, &warnings))))
+	stored, err := m.operate(r.Context(), writes, store.Op{Verb: store.OpUpdate, Key: k.Target(r), Change: k.bodies.Counted(change.Of(k.Version, &warnings))})
 	if err != nil {
 		return err
 	}

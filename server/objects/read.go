@@ -41,6 +41,11 @@ func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if fresh && k.AreStored() {
+		// No status revision has this status, so the answer has the version of the object's
+		// own write.
+		obj, k = obj.WithoutStatus(), &resource{k.API, render.New(k.Live(), k.Kind, k.Version)}
+	}
 	return k.writeObject(w, r, http.StatusOK, f, obj)
 }
 

@@ -131,10 +131,17 @@ func (a *API) WritesOf(q url.Values) (store.Interface, error) {
 		return nil, err
 	}
 	dryRun, err := wire.ChoiceParam(q, "dryRun", metav1.DryRunAll)
-	if err != nil || dryRun == "" {
-		return a.opts.Gate.Store(a.opts.Store), err
+	if err != nil {
+		return nil, err
 	}
-	return a.opts.Gate.Store(dryrun.New(a.opts.Store, a.opts.MaxTransaction)), nil
+	writes := a.opts.Store
+	if dryRun != "" {
+		writes = dryrun.New(a.opts.Store, a.opts.MaxTransaction)
+	}
+	if a.opts.Statuses.AreStored() {
+		writes = withStatuses(writes, a.opts.Reads, a.opts.Statuses.Stored)
+	}
+	return a.opts.Gate.Store(writes), nil
 }
 
 // CheckFieldValidation accepts the values of Kubernetes. Unknown fields are refused

@@ -3,6 +3,7 @@ package render
 import (
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server/status"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // Answers add a status to objects, which is not stored: how they stand with the
@@ -10,25 +11,38 @@ import (
 
 // Statuses are the statuses that answers add to objects.
 type Statuses struct {
-	Board  *status.Board // nil if objects have none
+	Board *status.Board // nil if objects have none
+	// Stored tells whether objects have statuses from the store. If so, answers show those.
+	// Nil means that they never have.
+	Stored store.StatusReader
 	frames frames
 }
 
-// Recent returns the recent statuses, or nil if objects have none.
+// AreStored reports whether answers show the statuses that objects have from the store.
+func (s *Statuses) AreStored() bool { return s.Stored != nil && s.Stored.ShowsStatuses() }
+
+// Recent returns the statuses that answers show, or nil if objects have none.
 func (s *Statuses) Recent() *status.Table {
-	if s.Board == nil {
+	switch {
+	case s.AreStored():
+		return status.Stored
+	case s.Board == nil:
 		return nil
 	}
 	return s.Board.Recent()
 }
 
+// Live returns the statuses as the replicas know them now, whatever is stored.
+func (s *Statuses) Live() *Statuses { return &Statuses{Board: s.Board} }
+
 // WithStatus returns an object's JSON with its status, in the version of the
 // resource. Do not change it: it may be shared. The stored JSON has no status.
 func (k *Resource) WithStatus(o *schema.Object) []byte {
-	if k.Board == nil || o.Kind.Flat {
+	table := k.Recent()
+	if table == nil || o.Kind.Flat {
 		return k.JSON(o)
 	}
-	return k.frames.of(k.Board.Recent(), o, k.VersionOf(o))
+	return k.frames.of(table, o, k.VersionOf(o))
 }
 
 // WithStatus returns an object's JSON in a version with a status; a nil status is none. Do

@@ -64,7 +64,7 @@ func (k *Resource) NewTable(meta metav1.ListMeta, objs []*schema.Object, include
 // status.
 func (k *Resource) Columns() []metav1.TableColumnDefinition {
 	columns := schema.TableColumns(k.Kind)
-	if k.Board == nil || k.Kind.Flat {
+	if k.Board == nil && !k.AreStored() || k.Kind.Flat {
 		return columns
 	}
 	return schema.BeforeAge(columns, schema.ProgrammedColumn())
@@ -72,8 +72,8 @@ func (k *Resource) Columns() []metav1.TableColumnDefinition {
 
 func (k *Resource) newRow(o *schema.Object, now time.Time, include metav1.IncludeObjectPolicy) metav1.TableRow {
 	cells := schema.TableCells(o, now)
-	if k.Board != nil && !o.Kind.Flat {
-		status, _ := k.Board.Recent().Of(o)
+	if table := k.Recent(); table != nil && !o.Kind.Flat {
+		status, _ := table.Of(o)
 		cells = schema.BeforeAge[any](cells, status.Summary())
 	}
 	for i, cell := range cells {

@@ -33,6 +33,7 @@ type World struct {
 	URL       string
 	Client    *http.Client // nil for the default one
 	Handler   http.Handler // that url serves
+	Server    *server.Server
 }
 
 func Start(t *testing.T, change ...func(*server.Options)) *World {
@@ -52,10 +53,11 @@ func StartBehind(t *testing.T, judge func(*testing.T, http.Handler) http.Handler
 	for _, c := range change {
 		c(&opts)
 	}
-	handler := judge(t, server.New(opts).Handler())
+	of := server.New(opts)
+	handler := judge(t, of.Handler())
 	ts := httptest.NewServer(handler)
 	t.Cleanup(ts.Close)
-	return &World{T: t, Store: mem, URL: ts.URL, Handler: handler}
+	return &World{T: t, Store: mem, URL: ts.URL, Handler: handler, Server: of}
 }
 
 // testWriter writes the server's log to the test's.

@@ -144,10 +144,24 @@ func programmedUnknown(o *schema.Object, reason string, why []string) metav1.Con
 	return c
 }
 
+// storedOf returns the status that an object has from the store. One that has none yet is
+// pending, in the same words at all replicas.
+func storedOf(o *schema.Object) (schema.Status, []byte) {
+	if s := o.StatusText(); s != nil {
+		return s.Status, s.JSON
+	}
+	status := waiting(o, "the first status of this version has not been written yet")
+	return status, textOf(status)
+}
+
 // pending returns the status of an object that is newer than the configuration in
 // force.
 func pending(o *schema.Object, published int64) schema.Status {
-	wait := fmt.Sprintf("the configuration in force is of revision %d", published)
+	return waiting(o, fmt.Sprintf("the configuration in force is of revision %d", published))
+}
+
+// waiting returns the status of an object of which nothing is known yet.
+func waiting(o *schema.Object, wait string) schema.Status {
 	unknown := func(kind string) metav1.Condition {
 		c := condition(o, kind, false, schema.ReasonPending, wait)
 		if kind != schema.ConditionProgrammed {

@@ -15,4 +15,5 @@
 //	proxyreturn.go  proxies that may reconnect after a start
 //	cachedprobe.go  a look at something that changes, shared by all who ask
 //	interned.go     equal statuses, kept once
+//	recorder.go     statuses as revisions of the store, if it keeps them
 package status

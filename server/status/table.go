@@ -1,6 +1,8 @@
 package status
 
 import (
+	"strconv"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/discovery"
@@ -17,7 +19,12 @@ type Table struct {
 	interned *internedStatuses // used during a refresh only
 
 	ownNamesOnly bool // see Options
+	stored       bool // see Stored
 }
+
+// Stored is the table of the statuses that objects have from the store, at the version that
+// they show (docs/decisions/037-status-in-watches.md). It is the same at all replicas.
+var Stored = &Table{stored: true, changed: make(chan struct{})}
 
 func newTable() *Table { return &Table{changed: make(chan struct{}), interned: &internedStatuses{}} }
 
@@ -35,8 +42,21 @@ type entry struct {
 	plain   bool   // follows from numbers of proxies alone
 }
 
+// revision returns the revision of the object that the status is about.
+func (e *entry) revision() int64 {
+	n, err := strconv.ParseInt(e.resourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // Of returns the status of an object, and its JSON. Do not change the JSON: it is shared.
 func (t *Table) Of(o *schema.Object) (schema.Status, []byte) {
+	if t.stored {
+		return storedOf(o)
+	}
+	o = o.WithoutStatus()
 	if known := t.entries[o.Key()]; known != nil && known.resourceVersion == o.Meta.ResourceVersion {
 		return known.status, known.text
 	}

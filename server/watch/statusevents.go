@@ -8,14 +8,14 @@ import (
 )
 
 // followStatuses starts to follow the statuses of objects, if there are any and the
-// client wants them. news is closed when a status has changed. If the client
+// client wants them. Statuses from the store come as changes. news is closed when a status has changed. If the client
 // resumes from a revision, all statuses are news: the server does not know which
 // ones the client has seen, and a status that changed between its list and its
 // watch may never change again. Tables are an exception, because people would see
 // each row twice.
 func (s *stream) followStatuses() (news <-chan struct{}, done func()) {
 	board := s.k.Board
-	if board == nil || !s.statuses {
+	if board == nil || !s.statuses || s.k.AreStored() {
 		return nil, func() {}
 	}
 	done = board.Watch()

@@ -12,6 +12,9 @@ import (
 func (c *Cache) apply(b store.Batch) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if b.Statuses != nil {
+		return c.applyStatusesLocked(b)
+	}
 	for one := range b.Revisions() {
 		events, err := c.checkLocked(one)
 		if err != nil {
@@ -67,19 +70,19 @@ func follows(ev store.Event, current *schema.Object) bool {
 	if ev.Type == store.Added {
 		return current == nil
 	}
-	return current != nil && (ev.Previous == nil || ev.Previous.Revision() == current.Revision())
+	return current != nil && (ev.Previous == nil || ev.Previous.Revision() == current.WithoutStatus().Revision())
 }
 
 func versionOf(o *schema.Object) string {
 	if o == nil {
 		return "no object"
 	}
-	return "resourceVersion " + o.Meta.ResourceVersion
+	return "resourceVersion " + o.WithoutStatus().Meta.ResourceVersion
 }
 
-// replace makes a list the copy. at has the changes of the list's revision. The copy is
-// complete once it has reached the revision complete.
-func (c *Cache) replace(list *store.List, at store.Batch, complete int64) {
+// replace makes a list the copy, with the statuses that the store keeps. at has the changes
+// of the list's revision. The copy is complete once it has reached the revision complete.
+func (c *Cache) replace(list *store.List, statuses statusList, at store.Batch, complete int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	differs := !sameVersions(c.index.List(store.Scope{}), list.Items)
@@ -88,6 +91,7 @@ func (c *Cache) replace(list *store.List, at store.Batch, complete int64) {
 	for _, obj := range list.Items {
 		c.index.Put(obj)
 	}
+	at = c.showLocked(statuses, at)
 	c.unreadable = store.NewUnreadableSet(list.Unreadable)
 	if c.HasSynced() {
 		c.reportLostLocked()
@@ -128,8 +132,10 @@ func sameVersions(a, b []*schema.Object) bool {
 	return true
 }
 
-// sameVersion compares uids too, because a store restored from a copy may assign a
-// resourceVersion twice.
+// sameVersion reports whether two objects are of one write, whatever their statuses. It
+// compares uids too, because a store restored from a copy may assign a resourceVersion
+// twice.
 func sameVersion(a, b *schema.Object) bool {
+	a, b = a.WithoutStatus(), b.WithoutStatus()
 	return a.Key() == b.Key() && a.Meta.UID == b.Meta.UID && a.Meta.ResourceVersion == b.Meta.ResourceVersion
 }

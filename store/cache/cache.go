@@ -8,6 +8,7 @@
 //
 //	feed.go       follows the source through disconnects and compaction
 //	apply.go      applies the changes of the feed if they follow from the copy
+//	statuses.go   the statuses that the source keeps, on the objects of the copy
 //	recall.go     the changes of a list's revision, for watches that stopped inside it
 //	audit.go      compares the copy with the source, in case the feed lost changes
 //	reader.go     the cache as a store.Reader
@@ -60,6 +61,7 @@ type Cache struct {
 	readIndex *readIndex
 	changes   *store.ChangeLog // its revision is the copy's revision
 	relists   atomic.Int64
+	statuses  atomic.Bool   // the source keeps statuses, and readers see them
 	pastLists chan struct{} // a slot for each list being read from the source
 
 	mu    sync.RWMutex
@@ -153,7 +155,7 @@ func (c *Cache) Snapshot() (objs []*schema.Object, revision int64, ok bool) {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	objs = c.index.List(store.Scope{})
+	objs = withoutStatuses(c.index.List(store.Scope{}))
 	for _, o := range c.good.objects {
 		objs = append(objs, o)
 	}

@@ -133,7 +133,11 @@ func (c *Cache) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.replace(first, at, list.Revision)
+	statuses, err := c.statusesAt(ctx, first.Revision)
+	if err != nil {
+		return err
+	}
+	c.replace(first, statuses, at, list.Revision)
 	return nil
 }
 

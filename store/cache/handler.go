@@ -90,7 +90,7 @@ func (c *Cache) viewAndLater(ctx context.Context, scope store.Scope) ([]*schema.
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	later, err := c.changes.Watch(ctx, scope, c.changes.Revision())
-	return c.index.List(scope), later, err
+	return withoutStatuses(c.index.List(scope)), later, err
 }
 
 // subscriber is a handler and the objects that it knows.
@@ -121,9 +121,11 @@ func (s *subscriber) difference(items []*schema.Object) {
 	}
 }
 
-// change calls the function of the handler that matches an event and what it knows.
+// change calls the function of the handler that matches an event and what it knows. A
+// change of a status is no change of the object.
 func (s *subscriber) change(ev store.Event) {
 	key := ev.Object.Key()
+	ev.Object = ev.Object.WithoutStatus()
 	before, known := s.known[key]
 	switch {
 	case ev.Type == store.Deleted && !known:

@@ -37,7 +37,7 @@ func (g *lastGood) keep(events []store.Event, readings []store.Reading) {
 		}
 		for _, r := range readings {
 			if !r.Mended && r.Key == ev.Object.Key() && strconv.FormatInt(r.Revision, 10) == ev.Object.Meta.ResourceVersion {
-				g.put(ev.Previous)
+				g.put(ev.Previous.WithoutStatus())
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func (c *Cache) keepListedLocked(unreadable []store.Unreadable) {
 	before := c.good
 	c.good = lastGood{since: before.since}
 	for _, u := range unreadable {
-		known := c.index.Get(u.Key)
+		known := c.index.Get(u.Key).WithoutStatus()
 		if known == nil {
 			known = before.objects[u.Key]
 		}

@@ -13,6 +13,8 @@ var (
 	_ store.Repeater  = (*Cache)(nil)
 	_ store.Inspector = (*Cache)(nil)
 	_ store.Follower  = (*Cache)(nil)
+
+	_ store.StatusReader = (*Cache)(nil)
 )
 
 // Revision implements store.Reader. It returns the source's revision.
@@ -72,7 +74,7 @@ func (c *Cache) Peek(key schema.Key) *schema.Object {
 	if c.feed == nil {
 		return nil
 	}
-	return c.index.Get(key)
+	return c.index.Get(key).WithoutStatus()
 }
 
 // List implements store.Reader, from memory. It asks the source only for an exact
@@ -108,7 +110,16 @@ func (c *Cache) listFromSource(ctx context.Context, scope store.Scope, opts stor
 	select {
 	case c.pastLists <- struct{}{}:
 		defer func() { <-c.pastLists }()
-		return c.source.List(ctx, scope, opts)
+		list, err := c.source.List(ctx, scope, opts)
+		if err != nil {
+			return nil, err
+		}
+		statuses, err := c.statusesAt(ctx, list.Revision)
+		if err != nil {
+			return nil, err
+		}
+		statuses.show(list.Items)
+		return list, nil
 	case <-ctx.Done():
 		return nil, &store.Error{Kind: store.ErrUnavailable, Detail: "too many lists of the past are being read", Cause: ctx.Err()}
 	}

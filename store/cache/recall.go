@@ -23,25 +23,29 @@ func (c *Cache) recall(ctx context.Context, revision int64) (at store.Batch, kno
 		err = w.RequestProgress(ctx)
 	}
 	if err == nil {
-		at.Events, err = firstOf(w, revision)
+		at, err = firstOf(w, revision)
 	}
 	if errors.Is(err, store.ErrExpired) {
-		return at, false, nil
+		return store.Batch{Revision: revision}, false, nil
 	}
 	return at, true, err
 }
 
-// firstOf returns the changes of a revision if a watch begins with it.
-func firstOf(w store.Watcher, revision int64) ([]store.Event, error) {
+// firstOf returns the changes of a revision if a watch begins with it, or none.
+func firstOf(w store.Watcher, revision int64) (store.Batch, error) {
+	at := store.Batch{Revision: revision}
 	b, ok := <-w.Batches()
 	if !ok {
-		return nil, w.Err()
+		return at, w.Err()
+	}
+	if b.Statuses != nil && b.Revision == revision {
+		return b, nil
 	}
 	for one := range b.Revisions() {
 		if one.Revision == revision {
-			return one.Events, nil
+			return one, nil
 		}
 		break
 	}
-	return nil, nil
+	return at, nil
 }

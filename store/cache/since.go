@@ -26,14 +26,14 @@ func (c *Cache) Since(revision int64) (changes []schema.Change, present int64, o
 	return netChanges(batches, c.good.objects), present, true
 }
 
-// netChanges leaves out objects that came and went. It uses the last good states of
+// netChanges leaves out objects that came and went, and statuses. It uses the last good states of
 // values that cannot be read.
 func netChanges(batches []store.Batch, good map[schema.Key]*schema.Object) []schema.Change {
 	var all []schema.Change
 	at := map[schema.Key]int{}
 	for _, b := range batches {
 		for _, ev := range b.Events {
-			after := ev.Object
+			after := ev.Object.WithoutStatus()
 			if ev.Type == store.Deleted {
 				after = nil
 			}
@@ -43,7 +43,7 @@ func netChanges(batches []store.Batch, good map[schema.Key]*schema.Object) []sch
 				continue
 			}
 			at[key] = len(all)
-			all = append(all, schema.Change{Before: ev.Previous, After: after})
+			all = append(all, schema.Change{Before: ev.Previous.WithoutStatus(), After: after})
 		}
 	}
 	net := all[:0]

@@ -16,6 +16,8 @@
 //	             that it needs; pendingwrites.go: the objects that it need not
 //	             decode)
 //	events.go    etcd's changes as readers see them
+//	statuses.go  the statuses that the store keeps (statuspage.go: their encoding;
+//	             statuswriter.go: writes status revisions)
 //	keys.go      the layout of keys, in which every scope is one range
 //	             (prefix.go: detects a wrong prefix)
 //	values.go    decodes values, and handles those that cannot be read
@@ -84,10 +86,11 @@ var (
 )
 
 var (
-	_ store.Interface  = (*Store)(nil)
-	_ store.Rewinder   = (*Store)(nil)
-	_ store.Timekeeper = (*Store)(nil)
-	_ store.Counter    = (*Store)(nil)
+	_ store.Interface    = (*Store)(nil)
+	_ store.Rewinder     = (*Store)(nil)
+	_ store.Timekeeper   = (*Store)(nil)
+	_ store.Counter      = (*Store)(nil)
+	_ store.StatusKeeper = (*Store)(nil)
 )
 
 // New returns a store on a client, which the caller closes. An object in etcd that cannot

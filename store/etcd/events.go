@@ -11,14 +11,54 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// batch converts one answer of etcd. Its revision is 0 if the answer has no changes.
-func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
+// batches converts one answer of etcd to at most one batch, or to several if there are
+// status revisions, which are batches of their own.
+func (w *watcher) batches(answer clientv3.WatchResponse) (all []store.Batch, err error) {
 	if err := answer.Err(); err != nil {
-		return store.Batch{}, translate("watch", err, schema.Key{})
+		return nil, translate("watch", err, schema.Key{})
 	}
+	for rest := answer.Events; len(rest) > 0; {
+		n := 0
+		for n < len(rest) && string(rest[n].Kv.Key) != w.store.keys.statuses {
+			n++
+		}
+		if n == len(rest) {
+			batch, err := w.batch(rest)
+			return w.add(all, batch), err
+		}
+		// All events of the revision of the status belong to it.
+		at := rest[n]
+		before, after := n, n+1
+		for before > 0 && rest[before-1].Kv.ModRevision == at.Kv.ModRevision {
+			before--
+		}
+		for after < len(rest) && rest[after].Kv.ModRevision == at.Kv.ModRevision {
+			after++
+		}
+		batch, err := w.batch(rest[:before])
+		if err != nil {
+			return nil, err
+		}
+		all = append(w.add(all, batch), w.statusBatch(at))
+		rest = rest[after:]
+	}
+	return all, nil
+}
+
+// add appends a batch unless it has no revision.
+func (w *watcher) add(all []store.Batch, batch store.Batch) []store.Batch {
+	if batch.Revision == 0 {
+		return all
+	}
+	return append(all, batch)
+}
+
+// batch converts events without status revisions. Its revision is 0 if there is none of
+// the store.
+func (w *watcher) batch(events []*clientv3.Event) (store.Batch, error) {
 	var batch store.Batch
 	var ticked, changed int64
-	for _, ev := range answer.Events {
+	for _, ev := range events {
 		switch key := string(ev.Kv.Key); {
 		case key == w.store.keys.head:
 			batch.Revision, ticked = ev.Kv.ModRevision, ev.Kv.ModRevision

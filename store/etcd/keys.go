@@ -29,6 +29,12 @@ const DefaultPrefix = "/pilot-api"
 //	<prefix>/history-floor
 //	<prefix>/history-kept
 //
+// If the store keeps statuses, the last status revision is inside the range, and all
+// statuses are outside it, in pages (see statuses.go):
+//
+//	<prefix>/objects-statuses
+//	<prefix>/status-pages/<page>
+//
 // Two more keys hold the settings of the mesh in a snapshot (see snapshot.go) and mark
 // an etcd that is being filled (see migrate.go):
 //
@@ -37,7 +43,11 @@ const DefaultPrefix = "/pilot-api"
 //
 // The servers that share the store are in a register of their own (package register). They also
 // share keys (shared).
-type layout struct{ head, objects, history, floor, kept, settings, migration string }
+type layout struct {
+	head, objects, history, floor, kept, settings, migration string
+
+	statuses, statusPages string
+}
 
 // AuthorityName is the name under the prefix of the certificate authority of the mesh.
 const AuthorityName = "ca"
@@ -58,11 +68,12 @@ func newLayout(prefix string) layout {
 		head: root + "/objects", objects: root + "/objects/",
 		history: root + "/history/", floor: root + "/history-floor", kept: root + "/history-kept",
 		settings: root + "/settings", migration: root + "/migration",
+		statuses: root + "/objects-statuses", statusPages: root + "/status-pages/",
 	}
 }
 
-// changes returns the range of the head and all objects. A few other names would sort
-// between them, but nothing here uses those.
+// changes returns the range of the head, the status revision and all objects. A few other
+// names would sort between them, but nothing here uses those.
 func (l layout) changes() (string, clientv3.OpOption) {
 	return l.head, clientv3.WithRange(clientv3.GetPrefixRangeEnd(l.objects))
 }

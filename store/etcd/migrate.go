@@ -257,6 +257,14 @@ func (r *migrating) finish(ctx context.Context, entries int) error {
 	if err != nil {
 		return fmt.Errorf("read the source: %w", err)
 	}
+	statuses, err := r.From.Get(ctx, r.keys.statuses, clientv3.WithCountOnly(), clientv3.WithRev(r.at))
+	if err != nil {
+		return fmt.Errorf("read the source: %w", err)
+	}
+	if statuses.Count > 0 {
+		// The statuses themselves name revisions of the source.
+		shared = append(shared, clientv3.OpPut(r.keys.statuses, string(noStatuses)))
+	}
 	floor := strconv.FormatInt(r.known.to, 10)
 	resp, err := r.To.Txn(ctx).If(r.ours()...).
 		Then(append(shared, clientv3.OpDelete(r.keys.migration), clientv3.OpPut(r.keys.floor, floor),

@@ -129,11 +129,16 @@ func ended(ctx context.Context) error {
 }
 
 func (w *watcher) take(answer clientv3.WatchResponse) error {
-	batch, err := w.batch(answer)
-	if err != nil || batch.Revision == 0 {
+	batches, err := w.batches(answer)
+	if err != nil {
 		return err
 	}
-	return w.put(batch)
+	for _, batch := range batches {
+		if err := w.put(batch); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *watcher) put(batch store.Batch) error {

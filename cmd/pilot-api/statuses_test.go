@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/server/replica"
+	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
+)
+
+// others are the other replicas of a store.
+type others []replica.Replica
+
+func (others) Self() string                                        { return "here" }
+func (o others) Others(context.Context) ([]replica.Replica, error) { return o, nil }
+func (others) CutOff() (time.Time, bool)                           { return time.Time{}, false }
+
+// TestStatusRevisionsAreOneSetting checks that --status-revisions is a setting of the store: it
+// outlives the server, a server without the flag does as the store says, and none changes it
+// while another runs.
+func TestStatusRevisionsAreOneSetting(t *testing.T) {
+	objects := etcd.New(etcdtest.Start(t).Client(), etcd.DefaultPrefix, slog.New(slog.DiscardHandler))
+	running, missing := replica.Replica{Name: "far"}, replica.Replica{Name: "far", Missing: time.Now()}
+	for _, tc := range []struct {
+		flag   string
+		others others
+		kept   bool // afterwards
+		fails  bool
+	}{
+		{"", nil, false, false},
+		{statusesOff, others{running}, false, false},
+		{statusesOn, others{running}, false, true},
+		{statusesOn, others{missing}, true, false},
+		{"", others{running}, true, false},
+		{statusesOn, others{running}, true, false},
+		{statusesOff, others{missing, running}, true, true},
+		{"", nil, true, false},
+		{statusesOff, nil, false, false},
+	} {
+		err := settleStatuses(t.Context(), options{statusRevisions: tc.flag}, objects, tc.others)
+		if (err != nil) != tc.fails || err != nil && !strings.Contains(err.Error(), "the replica far runs on the same store") {
+			t.Errorf("%q beside %v: %v", tc.flag, tc.others, err)
+		}
+		if kept, err := objects.KeepsStatuses(t.Context()); kept != tc.kept || err != nil {
+			t.Errorf("after %q beside %v it is %t, %v", tc.flag, tc.others, kept, err)
+		}
+	}
+	for flag, fails := range map[string]bool{"": false, statusesOn: false, statusesOff: false, "yes": true} {
+		if err := (&options{statusRevisions: flag}).validateStatuses(); errors.Is(err, errUsage) != fails {
+			t.Errorf("--status-revisions %q: %v", flag, err)
+		}
+	}
+}
