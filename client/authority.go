@@ -13,6 +13,8 @@ type Authority struct {
 	Authorities []Root `json:"authorities"`
 	// Lack says why the server that answers cannot sign; "" if it can.
 	Lack string `json:"lack,omitempty"`
+	// Revoked is the number of revoked certificates that have perhaps not ended.
+	Revoked int `json:"revoked,omitempty"`
 	// Next is the next step of the rotation of the root, and Blocked says why it would cut
 	// somebody off. Next is "" if the authority is in files.
 	Next    string   `json:"next,omitempty"`
@@ -48,12 +50,23 @@ func (c *Client) Authority(ctx context.Context) (*Authority, error) {
 // is store.ErrConflict if the step is not the next one, or if it would cut somebody off and
 // force is false.
 func (c *Client) RotateAuthority(ctx context.Context, step string, force bool) (*Authority, error) {
-	body, err := json.Marshal(map[string]any{"step": step, "force": force})
+	return c.changeAuthority(ctx, "rotation", map[string]any{"step": step, "force": force})
+}
+
+// RevokeCertificate ends a certificate of a workload before its time, by its serial number in
+// hexadecimal. The server does not know whether there is such a certificate.
+func (c *Client) RevokeCertificate(ctx context.Context, serial string) (*Authority, error) {
+	return c.changeAuthority(ctx, "revocations", map[string]any{"serial": serial})
+}
+
+// changeAuthority sends a change of the authority, and returns its state after that.
+func (c *Client) changeAuthority(ctx context.Context, what string, change map[string]any) (*Authority, error) {
+	body, err := json.Marshal(change)
 	if err != nil {
 		return nil, err
 	}
 	var found Authority
-	r := request{method: http.MethodPost, url: c.at(registry+"authority/rotation", nil), body: body, contentType: jsonType}
+	r := request{method: http.MethodPost, url: c.at(registry+"authority/"+what, nil), body: body, contentType: jsonType}
 	if err := c.exchange(ctx, r, &found, func() error { return member("authorities", found.Authorities != nil) }); err != nil {
 		return nil, err
 	}

@@ -60,6 +60,8 @@ type Options struct {
 	// does a step of the rotation of its root; nil if its root is not made by servers.
 	Authority       *ca.CA
 	RotateAuthority func(context.Context, ca.Step) error
+	// Revoke ends a certificate of the authority, by its serial number; nil as RotateAuthority.
+	Revoke func(ctx context.Context, serial string) error
 	// Peers are the other replicas; nil if there are none.
 	Peers replica.Peers
 	// Ready are the checks of /readyz, run in this order.

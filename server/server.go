@@ -128,7 +128,7 @@ func (s *Server) compose() {
 		})
 		await = s.inspect.AwaitPublished
 	}
-	asked := authority.Options{CA: opts.Authority, Rotate: opts.RotateAuthority, Bodies: s.bodies}
+	asked := authority.Options{CA: opts.Authority, Rotate: opts.RotateAuthority, Revoke: opts.Revoke, Bodies: s.bodies}
 	if s.inspect != nil {
 		asked.Proxies = s.inspect.ProxiesEverywhere
 	}

@@ -44,7 +44,7 @@ func newAccessControl(b *base, at *listeners, s *storage) (c *accessControl, err
 
 // proveProxies sets what proves proxies, and completes the authority that signs for them.
 func (c *accessControl) proveProxies(b *base, at *listeners, s *storage) (err error) {
-	if c.certificates, err = authn.NewCertificates(authn.CertificateOptions{Authorities: at.proxyAuthorities, Log: b.log}); err != nil {
+	if c.certificates, err = authn.NewCertificates(authn.CertificateOptions{Authorities: at.proxyAuthorities, Lists: b.signing.lists(), Log: b.log}); err != nil {
 		return err
 	}
 	if err := b.signing.keptIn(s.backend, b.options, b.log); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -99,6 +100,21 @@ type authority struct {
 	run func(context.Context) error
 	// rotate does a step of the rotation of the root; nil if servers do not make it.
 	rotate func(context.Context, ca.Step) error
+	revoke func(ctx context.Context, serial string) error
+}
+
+// lists returns what has the lists of revoked certificates; nil for none.
+func (a authority) lists() func() ([]*x509.RevocationList, int64) {
+	if a.CA == nil {
+		return nil
+	}
+	return func() ([]*x509.RevocationList, int64) {
+		trust, _ := a.Trust()
+		if trust == nil {
+			return nil, 0
+		}
+		return trust.Lists, trust.Revocations
+	}
 }
 
 // newAuthority returns the authority of the flags.
@@ -174,7 +190,7 @@ func (a *authority) keptIn(b backend, o *options, log *slog.Logger) error {
 		return err
 	}
 	shared := ca.NewShared(a.CA, document.New(b.client, o.etcdPrefix, etcd.AuthorityName, log), sealer, log)
-	a.run, a.rotate = shared.Run, shared.Rotate
+	a.run, a.rotate, a.revoke = shared.Run, shared.Rotate, shared.Revoke
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -184,6 +185,18 @@ func TestWorkloadsGetCertificates(t *testing.T) {
 			t.Errorf("the audit log has a %s", secret)
 		}
 	}
+
+	revoked := fmt.Sprintf(`{"serial":"%x"}`, second.SerialNumber)
+	if a := s.send(t, s.client(t, "bob"), http.MethodPost, s.api, "/apis/registry.istio.io/v1/authority/revocations", revoked, ""); a.StatusCode != http.StatusOK {
+		t.Fatal(a.text)
+	}
+	refused(webID, codes.Unauthenticated, "it was revoked", nil)
+	if code, err := s.hello(t, streams, "", w.shown, nodeOf(webNode, nil)); code != codes.Unauthenticated {
+		t.Errorf("a stream by a revoked certificate: %v %s", code, err)
+	}
+	w.shown, w.token = nil, s.token(t, "web", authn.AudienceXDS)
+	w.take(t)
+	w.token = ""
 
 	if a := s.send(t, s.client(t, "bob"), http.MethodDelete, s.api, "/api/v1/namespaces/shop/serviceaccounts/web", "", ""); a.StatusCode != http.StatusOK {
 		t.Fatal(a.text)

@@ -52,6 +52,7 @@ func newAPI(b *base, at *listeners, s *storage, c *accessControl, p *publisher) 
 
 		Authority:       b.signing.CA,
 		RotateAuthority: b.signing.rotate,
+		Revoke:          b.signing.revoke,
 
 		Domain:   b.domain,
 		Ready:    readiness(s.backend, s.lag, c.known, p.Publisher, s.others),

@@ -357,3 +357,60 @@ func TestTheRootIsRotatedUnderLoad(t *testing.T) {
 		})
 	}
 }
+
+// TestARevokedCertificate revokes the certificate of the caller: no request succeeds any more, by
+// old connections or new ones, until it has another certificate. The other way round, the
+// caller refuses the revoked certificate of the callee.
+func TestARevokedCertificate(t *testing.T) {
+	outside.Slow(t)
+	bin := t.TempDir()
+	if err := testbed.Build(bin, "istioctl"); err != nil {
+		t.Fatal(err)
+	}
+	for _, api := range []envoy.API{envoy.Delta, envoy.ADS} {
+		t.Run(string(api), func(t *testing.T) {
+			t.Parallel()
+			p := startPair(t, api)
+			p.bin = bin
+			p.reach(t)
+			if out, err := p.istioctl(t, "ca", "revoke", "no-number"); err == nil || !strings.Contains(out, "hexadecimal") {
+				t.Errorf("%v %s", err, out)
+			}
+			for _, w := range []*workload{p.web, p.api} {
+				leaf := w.renew(t, 0)
+				w.shows(t, leaf)
+				p.reach(t)
+				p.must(t, "revoked certificates: ", "ca", "revoke", leaf.SerialNumber.Text(16))
+				eventually(t, "calls fail", func() error {
+					if p.call(http.DefaultClient) == nil {
+						return errors.New("one succeeds")
+					}
+					return nil
+				})
+				// Connections that were open may serve until the end of their drain time.
+				eventually(t, "no call succeeds", func() error { return p.nothingSucceeds(50) })
+				if err := p.nothingSucceeds(200); err != nil {
+					t.Error(err)
+				}
+				w.shows(t, w.renew(t, 0))
+				p.reach(t)
+			}
+			p.must(t, "add: done", "ca", "rotate", "add")
+			p.must(t, "sign: done", "ca", "rotate", "sign", "--wait", "1m")
+			for _, w := range []*workload{p.web, p.api} {
+				w.shows(t, w.renew(t, 0))
+			}
+			p.reach(t)
+		})
+	}
+}
+
+// nothingSucceeds sends requests, and returns an error if one succeeds.
+func (p *pairOfEnvoys) nothingSucceeds(requests int) error {
+	for range requests {
+		if p.call(http.DefaultClient) == nil {
+			return errors.New("a request succeeds")
+		}
+	}
+	return nil
+}

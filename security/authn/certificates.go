@@ -23,7 +23,10 @@ type CertificateOptions struct {
 	Authorities func() *x509.CertPool
 	// CRLFile is a file with lists of revoked certificates in PEM; "" for none.
 	CRLFile string
-	Log     *slog.Logger
+	// Lists returns further lists of revoked certificates, and a number that grows with each
+	// change of them; nil for none.
+	Lists func() (lists []*x509.RevocationList, changes int64)
+	Log   *slog.Logger
 }
 
 // Certificates proves client certificates: the common name is the user, and the
@@ -44,6 +47,7 @@ type Certificates struct {
 type trust struct {
 	authorities *x509.CertPool
 	lists       uint64 // changes of the lists of revoked certificates
+	further     int64  // the same of CertificateOptions.Lists
 }
 
 // shown is the hash of the certificates that a client shows. Connections show the same
@@ -122,10 +126,17 @@ func (c *Certificates) Verify(conn *tls.ConnectionState) error {
 	if c.revoked != nil {
 		by.lists = c.revoked.changes.Load()
 	}
+	var lists []*x509.RevocationList
+	if c.opts.Lists != nil {
+		lists, by.further = c.opts.Lists()
+	}
 	if known, ok := c.remembered(in, by); ok && !now.After(known.until) {
 		return known.err
 	}
-	found := c.verify(conn, by.authorities, now)
+	if c.revoked != nil {
+		lists = append(slices.Clone(lists), c.revoked.get()...)
+	}
+	found := verify(conn, by.authorities, lists, now)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.trust == by {
@@ -146,7 +157,7 @@ func (c *Certificates) remembered(in shown, by trust) (verdict, bool) {
 	return known, ok
 }
 
-func (c *Certificates) verify(conn *tls.ConnectionState, pool *x509.CertPool, now time.Time) verdict {
+func verify(conn *tls.ConnectionState, pool *x509.CertPool, lists []*x509.RevocationList, now time.Time) verdict {
 	refused := func(err error) verdict { return verdict{err, now.Add(refusedFor)} }
 	leaf := conn.PeerCertificates[0]
 	switch {
@@ -165,10 +176,8 @@ func (c *Certificates) verify(conn *tls.ConnectionState, pool *x509.CertPool, no
 	}
 	var good verdict
 	for _, chain := range chains {
-		if c.revoked != nil {
-			if err = revokedIn(chain, c.revoked.get()); err != nil {
-				continue
-			}
+		if err = revokedIn(chain, lists); err != nil {
+			continue
 		}
 		if end := endOf(chain); end.After(good.until) {
 			good.until = end

@@ -11,6 +11,7 @@
 //	files.go      an authority in files
 //	shared.go     an authority that servers make and share
 //	rotation.go   the rotation of its root, step by step
+//	revocation.go revoked certificates, and the lists of them
 //	sealed.go     keys that are stored encrypted
 //	metrics.go    counts of requests, and the end of the issuer
 package ca

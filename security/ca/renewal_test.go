@@ -30,6 +30,7 @@ func (c *counted) Update(ctx context.Context, change func(string) (string, error
 type renewal struct {
 	*ca.CA
 	document *counted
+	sealer   *ca.Sealer
 	requests []string
 }
 
@@ -38,8 +39,8 @@ const renewingWorkloads = 10_000
 func newRenewal(t testing.TB, workloads int) *renewal {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	r := &renewal{CA: newCA(t, ca.Options{}), document: &counted{Document: document.New(etcdtest.Start(t).Client(), "/test", "ca", log)}}
-	shared := ca.NewShared(r.CA, r.document, sealer(t), log)
+	r := &renewal{CA: newCA(t, ca.Options{}), document: &counted{Document: document.New(etcdtest.Start(t).Client(), "/test", "ca", log)}, sealer: sealer(t)}
+	shared := ca.NewShared(r.CA, r.document, r.sealer, log)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = shared.Run(ctx) }()

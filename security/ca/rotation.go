@@ -69,6 +69,8 @@ type Status struct {
 	Authorities []AuthorityStatus `json:"authorities"`
 	// Lack says why this server cannot sign; "" if it can.
 	Lack string `json:"lack,omitempty"`
+	// Revoked is the number of revoked certificates that have perhaps not ended.
+	Revoked int `json:"revoked,omitempty"`
 	// Next is the next step of the rotation of the root; "" if the authority is in files.
 	Next Step `json:"next,omitempty"`
 }
@@ -80,7 +82,7 @@ func (c *CA) Status() Status {
 	if trust == nil {
 		return out
 	}
-	out.Lack, out.Next = trust.Lack, trust.next
+	out.Lack, out.Next, out.Revoked = trust.Lack, trust.next, trust.revoked
 	for _, root := range trust.Roots {
 		name := Name(root)
 		out.Authorities = append(out.Authorities, AuthorityStatus{
@@ -132,10 +134,15 @@ func (s *Shared) Rotate(ctx context.Context, step Step) error {
 		if err := state.rotate(step, s.make); err != nil {
 			return "", err
 		}
+		if step == Add {
+			if err := s.list(state); err != nil {
+				return "", err
+			}
+		}
 		return state.text()
 	})
 	if err == nil {
-		s.take(text)
+		s.takeOwn(text)
 	}
 	return err
 }

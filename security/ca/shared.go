@@ -36,6 +36,9 @@ type Shared struct {
 	sealer   *Sealer
 	log      *slog.Logger
 	mu       sync.Mutex // held while the trust is replaced
+	// version is that of the last text that this server wrote, at a time.
+	version int64
+	wrote   time.Time
 }
 
 // NewShared returns the authority in a document for a CA. sealer opens its keys.
@@ -48,6 +51,11 @@ type sharedState struct {
 	Authorities []sharedAuthority `json:"authorities"` // the oldest first
 	// Signer is the name of the authority that signs.
 	Signer string `json:"signer"`
+	// Revoked are the revoked certificates that have not ended, and Revocations counts all.
+	Revoked     []revokedCertificate `json:"revoked,omitempty"`
+	Revocations int64                `json:"revocations,omitempty"`
+	// Version counts the changes.
+	Version int64 `json:"version,omitempty"`
 }
 
 type sharedAuthority struct {
@@ -57,6 +65,8 @@ type sharedAuthority struct {
 	// LastEnd is when the last certificate ends that the authority may have signed; zero if
 	// that is not known.
 	LastEnd time.Time `json:"lastEnd,omitzero"`
+	// List is the list of revoked certificates that the authority signed, in PEM.
+	List string `json:"list,omitempty"`
 }
 
 // parseShared reads the content of the document.
@@ -68,7 +78,9 @@ func parseShared(text string) (*sharedState, error) {
 	return &state, nil
 }
 
+// text returns the state as the next version of the document.
 func (s *sharedState) text() (string, error) {
+	s.Version++
 	out, err := json.Marshal(s)
 	return string(out), err
 }
@@ -81,21 +93,44 @@ func (s *Shared) Run(ctx context.Context) error {
 			s.begin(ctx)
 			return
 		}
-		s.take(text)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.isOlder(text) {
+			s.take(text)
+		}
 	})
 }
 
-// take sets the trust of the CA to that of a document. If it cannot be read, workloads go on to
-// trust what they did, and nothing is signed.
-func (s *Shared) take(text string) {
+// ownLead is how long the watch of the document may be behind what this server wrote.
+const ownLead = 10 * time.Second
+
+// isOlder reports whether a text is from before the last one that this server wrote, which the
+// watch of the document has not seen yet. s.mu must be held.
+func (s *Shared) isOlder(text string) bool {
+	state, err := parseShared(text)
+	return err == nil && state.Version < s.version && time.Since(s.wrote) < ownLead
+}
+
+// takeOwn takes a text that this server wrote.
+func (s *Shared) takeOwn(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if state, err := parseShared(text); err == nil && !s.isOlder(text) {
+		s.version, s.wrote = state.Version, time.Now()
+		s.take(text)
+	}
+}
+
+// take sets the trust of the CA to that of a document. If it cannot be read, workloads go on to
+// trust what they did, and nothing is signed. s.mu must be held.
+func (s *Shared) take(text string) {
 	trust, err := s.read(text)
 	if err != nil {
 		s.log.Error("the shared authority cannot be read: nothing is signed until it can", "error", err)
 		trust = &Trust{Lack: "the shared authority cannot be read"}
 		if before, _ := s.ca.Trust(); before != nil {
 			trust.Roots, trust.lastEnds = before.Roots, before.lastEnds
+			trust.Lists, trust.ListsPEM, trust.Revocations, trust.revoked = before.Lists, before.ListsPEM, before.Revocations, before.revoked
 		}
 	} else if trust.Issuer == nil {
 		s.log.Error("this server cannot sign certificates", "error", trust.Lack)
@@ -115,7 +150,7 @@ func (s *Shared) begin(ctx context.Context) {
 			if err != nil {
 				return "", err
 			}
-			return (&sharedState{[]sharedAuthority{first}, first.Name}).text()
+			return (&sharedState{Authorities: []sharedAuthority{first}, Signer: first.Name}).text()
 		})
 		if err == nil {
 			return
@@ -163,7 +198,7 @@ func (s *Shared) read(text string) (*Trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	trust := &Trust{next: state.next(), lastEnds: map[string]time.Time{}, Lack: fmt.Sprintf("the authority %s, which signs, is not among the shared ones", state.Signer)}
+	trust := &Trust{next: state.next(), Revocations: state.Revocations, revoked: len(state.Revoked), lastEnds: map[string]time.Time{}, Lack: fmt.Sprintf("the authority %s, which signs, is not among the shared ones", state.Signer)}
 	for _, one := range state.Authorities {
 		list, err := credential.Certificates(one.Certificate)
 		if err != nil {
@@ -171,6 +206,9 @@ func (s *Shared) read(text string) (*Trust, error) {
 		}
 		root := list[0]
 		trust.Roots, trust.lastEnds[one.Name] = append(trust.Roots, root), one.LastEnd
+		if err := trust.addList(one.List); err != nil {
+			return nil, fmt.Errorf("authority %s: %w", one.Name, err)
+		}
 		if one.Name != state.Signer {
 			continue
 		}

@@ -21,6 +21,13 @@ type Trust struct {
 	Issuer *Issuer
 	Lack   string
 
+	// Lists are the lists of revoked certificates of the roots, and ListsPEM is the same in
+	// PEM. Either all roots have one or none has. Revocations counts all revocations.
+	Lists       []*x509.RevocationList
+	ListsPEM    string
+	Revocations int64
+
+	revoked  int                  // certificates that have not ended
 	next     Step                 // of the rotation; "" for none
 	lastEnds map[string]time.Time // of the certificates that authorities may have signed, by name
 	// cover makes all servers know that the issuer signs a certificate with an end; nil if they

@@ -21,8 +21,9 @@ import (
 
 // The paths of the endpoints.
 const (
-	Path         = "/apis/" + wire.RegistryVersion + "/authority"
-	RotationPath = Path + "/rotation"
+	Path            = "/apis/" + wire.RegistryVersion + "/authority"
+	RotationPath    = Path + "/rotation"
+	RevocationsPath = Path + "/revocations"
 )
 
 // Options configure a Handler. Bodies is required.
@@ -31,6 +32,8 @@ type Options struct {
 	CA *ca.CA
 	// Rotate does a step for all servers; nil if the authority is one that servers do not make.
 	Rotate func(context.Context, ca.Step) error
+	// Revoke ends a certificate for all servers, by its serial number; nil as Rotate.
+	Revoke func(ctx context.Context, serial string) error
 	// Proxies returns the proxies of all replicas, with those that were connected and are not
 	// now, and a text for each replica that does not answer. Nil if there are no proxies.
 	Proxies func(http.ResponseWriter, *http.Request) (all []discovery.ProxyStatus, silent []string)
@@ -76,6 +79,11 @@ func (h *Handler) Endpoints() []openapi.Endpoint {
 			Body: &openapi.Content{Media: []string{jsonType}, Shape: openapi.ShapeOf(rotation{})}, Success: 200, Answer: openapi.AnswerOf(Status{}),
 			Doc: "Does a step of the rotation of the root: add, sign, drop or cancel. A step that would cut somebody off gets 409, unless force is true.",
 		},
+		{
+			Method: http.MethodPost, Path: RevocationsPath, Handler: h.opts.Bodies.Admitted(intake.Work{}, h.revoke),
+			Body: &openapi.Content{Media: []string{jsonType}, Shape: openapi.ShapeOf(revocation{})}, Success: 200, Answer: openapi.AnswerOf(Status{}),
+			Doc: "Ends a certificate of a workload before its time, by its serial number.",
+		},
 	}
 }
 
@@ -112,7 +120,8 @@ func (h *Handler) blocking(step ca.Step, all []discovery.ProxyStatus, silent []s
 	return h.opts.CA.Blocking(step, func(root string) []string { return append(slices.Clone(silent), missing(all, root)...) })
 }
 
-func (h *Handler) rotate(w http.ResponseWriter, r *http.Request) error {
+// read decodes the body of a request, and refuses a server without an authority of its own.
+func (h *Handler) read(r *http.Request, into any) error {
 	if err := wire.CheckParams(wire.Query(r), nil); err != nil {
 		return err
 	}
@@ -120,11 +129,48 @@ func (h *Handler) rotate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var asked rotation
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&asked); err != nil {
-		return wire.BadRequest("body: must have a step, and may have force: %v", err)
+	if err := decoder.Decode(into); err != nil {
+		return wire.BadRequest("body: %v", err)
+	}
+	return nil
+}
+
+// revocation is the body of a request to end a certificate.
+type revocation struct {
+	// Serial is the number in hexadecimal, with or without colons.
+	Serial string `json:"serial"`
+}
+
+func (h *Handler) revoke(w http.ResponseWriter, r *http.Request) error {
+	var asked revocation
+	if err := h.read(r, &asked); err != nil {
+		return err
+	}
+	switch {
+	case h.opts.CA == nil:
+		return errNone
+	case h.opts.Revoke == nil:
+		return wire.Failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+			"the authority is in files (--ca files): revoke the certificate there, and delete the ServiceAccount of the workload")
+	}
+	err := h.opts.Revoke(r.Context(), asked.Serial)
+	switch {
+	case errors.Is(err, ca.ErrSerial):
+		return wire.BadRequest("serial: %v", err)
+	case errors.Is(err, ca.ErrTooManyRevoked):
+		return wire.Failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "%v", err)
+	case err != nil:
+		return &store.Error{Kind: store.ErrUnavailable, Detail: err.Error()}
+	}
+	return answer.WriteJSON(w, r, h.look(w, r))
+}
+
+func (h *Handler) rotate(w http.ResponseWriter, r *http.Request) error {
+	var asked rotation
+	if err := h.read(r, &asked); err != nil {
+		return err
 	}
 	if !slices.Contains(ca.Steps, asked.Step) {
 		return wire.BadRequest("step: must be one of %v, found %q", ca.Steps, asked.Step)

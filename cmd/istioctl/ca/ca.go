@@ -28,9 +28,9 @@ type Authorities interface {
 func NewCommand(s *cli.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ca",
-		Short: "Show the certificate authority of the mesh, and rotate its root",
+		Short: "Show the certificate authority of the mesh, rotate its root, and revoke certificates",
 		Long: `Show the certificate authority of the mesh, which signs the certificates of workloads
-(pilot-api --ca), and rotate its root.`,
+(pilot-api --ca), rotate its root, and revoke certificates that it signed.`,
 		Example: `  # Which roots do workloads trust, and what comes next?
   istioctl ca status`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -41,7 +41,7 @@ func NewCommand(s *cli.Session) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newStatus(s), newRotate(s))
+	cmd.AddCommand(newStatus(s), newRotate(s), newRevoke(s))
 	return cmd
 }
 
@@ -182,6 +182,9 @@ func show(w io.Writer, output string, a *client.Authority) error {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d of %d proxies have acknowledged these roots\n", a.Trusting, a.Proxies)
+	if a.Revoked > 0 {
+		fmt.Fprintf(&text, "revoked certificates: %d\n", a.Revoked)
+	}
 	if a.Lack != "" {
 		fmt.Fprintf(&text, "this server cannot sign: %s\n", a.Lack)
 	}
