@@ -11,41 +11,67 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// guard adds who may call to the listeners for calls of others. The listeners may be shared, so
-// they are copied.
+// guard adds to the listeners for calls of others whose tokens they verify, and who may call.
+// The listeners may be shared, so they are copied.
 func (c *writer) guard() {
-	policies := c.plan.policiesOf(c.caller)
-	if len(policies) == 0 {
+	policies, authentications := c.plan.policiesOf(c.caller), c.plan.authenticationsOf(c.caller)
+	if len(policies)+len(authentications) == 0 {
 		return
 	}
 	requests, connections := c.plan.accessOf(c.caller, true), c.plan.accessOf(c.caller, false)
+	tokens := c.plan.tokensOf(authentications)
+	if step, refuses := refusesAll(authentications); refuses {
+		requests = withStep(step, requests)
+	}
 	var origins []diag.Ref
 	for _, policy := range policies {
 		origins = append(origins, policy.ref)
+	}
+	var verifying []diag.Ref
+	for _, ra := range authentications {
+		verifying = append(verifying, ra.ref)
 	}
 	for i, l := range c.listeners {
 		if l.Direction == ir.Outbound {
 			continue
 		}
 		guarded := *l
-		guarded.HTTP, guarded.TCP = withAccess(l.HTTP, requests), withConnectionAccess(l.TCP, connections)
+		guarded.HTTP, guarded.TCP = withAccess(l.HTTP, tokens, requests), withConnectionAccess(l.TCP, connections)
 		guarded.Chains = slices.Clone(l.Chains)
 		for j, chain := range l.Chains {
 			own := *chain
-			own.HTTP, own.TCP = withAccess(chain.HTTP, requests), withConnectionAccess(chain.TCP, connections)
+			own.HTTP, own.TCP = withAccess(chain.HTTP, tokens, requests), withConnectionAccess(chain.TCP, connections)
 			guarded.Chains[j] = &own
 		}
 		guarded.Origins = slices.Concat(l.Origins, origins)
+		if takesRequests(l) {
+			guarded.Origins = append(guarded.Origins, verifying...)
+		}
 		c.listeners[i] = &guarded
 	}
 }
 
-func withAccess(h *ir.HTTPListener, access *ir.Access) *ir.HTTPListener {
+// takesRequests reports whether a listener reads connections as HTTP.
+func takesRequests(l *ir.Listener) bool {
+	found := false
+	l.EachHTTP(func(*ir.HTTPListener) { found = true })
+	return found
+}
+
+// withStep returns access with a step before all others. access may be nil.
+func withStep(step ir.AccessStep, access *ir.Access) *ir.Access {
+	if access == nil {
+		return &ir.Access{Steps: []ir.AccessStep{step}}
+	}
+	return &ir.Access{Steps: slices.Concat([]ir.AccessStep{step}, access.Steps), Paths: access.Paths}
+}
+
+func withAccess(h *ir.HTTPListener, tokens *ir.Tokens, access *ir.Access) *ir.HTTPListener {
 	if h == nil {
 		return nil
 	}
 	out := *h
-	out.Access = access
+	out.Tokens, out.Access = tokens, access
 	return &out
 }
 

@@ -58,6 +58,7 @@ func (c *Compiler) Advance(next *mesh.Snapshot) {
 	c.model.graph.Do(func(r *query.Reader) {
 		c.model.update(objects, services)
 		c.model.takeFiles(next.Files)
+		c.model.takeKeys(next.Keys)
 		c.model.registry.closedPorts.Set(none{}, next.ClosedPorts)
 		c.model.budget.settle(r)
 		c.model.settleRuledHosts(r)

@@ -363,6 +363,15 @@ destination: {name: web, labels: {version: v1}}
 source: {name: web}
 circuitBreaker: {simpleCb: {maxConnections: 5, httpConsecutiveErrors: 3, sleepWindow: 3s, httpDetectionInterval: 3s}}
 `,
+	"RequestAuthentication": `
+jwtRules:
+- {issuer: "https://a.example", jwks: '{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}'}
+- {issuer: "https://b.example", jwks: '{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}', fromHeaders: [{name: x-token}], outputPayloadToHeader: x-claims, outputClaimToHeaders: [{header: x-sub, claim: sub}]}
+---
+jwtRules: [{issuer: "https://a.example", jwksUri: "https://a.example/keys"}]
+---
+jwtRules: [{issuer: "https://a.example"}]
+`,
 	"AuthorizationPolicy": `
 action: DENY
 rules: [{from: [{source: {namespaces: [a]}}], to: [{operation: {paths: [/a]}}], when: [{key: source.ip, values: [10.9.0.1]}]}]
@@ -420,8 +429,14 @@ var effectsBeyond = map[string]map[string]string{
 	// PEM is not found by trying.
 	// A port is a name of no other map.
 	"PeerAuthentication": {"portLevelMtls.<name>.mode": "v3, v1"},
-	"Secret":             {"certificate": "v3", "privateKey": "v3", "caCertificates": "v3"},
-	"RouteRule":          {"route[].weight": "v3, v1"}, // All weights are 100 together.
+	// No text that is tried is a key set, or a URL of one beside another key set. Both fields of an entry are required.
+	"RequestAuthentication": {
+		"jwtRules[].jwks": "v3", "jwtRules[].jwksUri": "v3", "jwtRules[].fromHeaders[].prefix": "v3",
+		"jwtRules[].outputClaimToHeaders[].header": "v3", "jwtRules[].outputClaimToHeaders[].claim": "v3",
+		"jwtRules[].timeout": "v3", // By the keys that the server has.
+	},
+	"Secret":    {"certificate": "v3", "privateKey": "v3", "caCertificates": "v3"},
+	"RouteRule": {"route[].weight": "v3, v1"}, // All weights are 100 together.
 	// Where the mesh settings have gateways.
 	"ServiceEntry":  {"endpoints[].network": "v3, v1"},
 	"WorkloadEntry": {"network": "v3, v1"},

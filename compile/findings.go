@@ -30,7 +30,7 @@ func sameFindings(a, b *findings) bool {
 func (p *plan) findAll(none) diag.List {
 	for _, parts := range [][]*findings{
 		p.routeRules.found(&p.reader), p.egressRules.found(&p.reader), p.ingressRules.found(&p.reader), p.destinationRules.found(&p.reader),
-		p.gateways.found(&p.reader), p.certificates.found(&p.reader), p.sidecars.found(&p.reader), p.peerAuthentications.found(&p.reader), p.policies.found(&p.reader), p.spoken.Get(p.r, none{}),
+		p.gateways.found(&p.reader), p.certificates.found(&p.reader), p.sidecars.found(&p.reader), p.peerAuthentications.found(&p.reader), p.policies.found(&p.reader), p.authentications.found(&p.reader), p.spoken.Get(p.r, none{}),
 	} {
 		for _, part := range parts {
 			for _, found := range part.collectors {
@@ -79,7 +79,7 @@ func (m *model) foundOf(r *query.Reader, objects map[diag.Ref]bool) []*findings 
 	p := m.context(r)
 	return append([]*findings{
 		m.routeRules.foundOf(&p.reader, byKind), m.egressRules.foundOf(&p.reader, byKind), m.ingressRules.foundOf(&p.reader, byKind), m.destinationRules.foundOf(&p.reader, byKind),
-		m.gateways.foundOf(&p.reader, byKind), m.certificates.foundOf(&p.reader, byKind), m.sidecars.foundOf(&p.reader, byKind), m.peerAuthentications.foundOf(&p.reader, byKind), m.policies.foundOf(&p.reader, byKind),
+		m.gateways.foundOf(&p.reader, byKind), m.certificates.foundOf(&p.reader, byKind), m.sidecars.foundOf(&p.reader, byKind), m.peerAuthentications.foundOf(&p.reader, byKind), m.policies.foundOf(&p.reader, byKind), m.authentications.foundOf(&p.reader, byKind),
 	}, m.spoken.Keep(r, none{})...)
 }
 

@@ -33,12 +33,15 @@ type model struct {
 	sidecars            *kind[sidecar]
 	peerAuthentications *kind[peerAuthentication]
 	policies            *kind[authorizationPolicy]
+	authentications     *kind[requestAuthentication]
 	certificates        *kind[secret]
 
 	secretNamed *index[string, secret]
 	fileSecrets *query.Input[string, mesh.FileSecret] // those that the settings name
 	roots       *query.Input[none, mesh.Roots]
-	rootsName   *query.Query[none, string] // of their secret
+	rootsName   *query.Query[none, string]                // of their secret
+	keySets     *query.Input[mesh.KeySource, mesh.KeySet] // those that the server fetched: keysNow
+	keysNow     *mesh.KeySets
 	holdings    *query.Query[string, holding]
 	secrets     *query.Query[string, *ir.Secret]
 
@@ -66,6 +69,7 @@ type model struct {
 	sidecarsIn               *index[string, sidecar]            // by namespace, in order of precedence
 	peersIn                  *index[string, peerAuthentication] // the same
 	policiesIn               *index[string, authorizationPolicy]
+	authenticationsIn        *index[string, requestAuthentication]
 	importing                *query.Query[imports, *sidecar]
 	gatewayNamed             *index[string, gateway]
 
@@ -191,6 +195,8 @@ func (m *model) readKinds() {
 	m.peerAuthentications.instead, m.peerAuthentications.insteadSays = strictInstead, "its workloads accept only mutual TLS"
 	m.policies = newKind(m, schema.KindAuthorizationPolicy, m.inAgeOrder, readAuthorizationPolicy, (*plan).checkAuthorizationPolicy)
 	m.policies.instead, m.policies.insteadSays = allowNothing, "it allows nothing"
+	m.authentications = newKind(m, schema.KindRequestAuthentication, m.inAgeOrder, readRequestAuthentication, (*plan).checkRequestAuthentication)
+	m.authentications.instead, m.authentications.insteadSays = readsNoTokens, "its workloads take no requests"
 }
 
 // findRules sets up the indexes that find rules.
@@ -227,6 +233,7 @@ func (m *model) findRules() {
 	m.secretNamed = newIndex(m.graph, func(a, b *secret) int { return inKeyOrder(a.declared, b.declared) },
 		func(s *secret) []string { return []string{s.name()} })
 	m.certificates.take = append(m.certificates.take, m.secretNamed.update)
+	m.keySets = query.NewInput[mesh.KeySource, mesh.KeySet](m.graph)
 	m.fileSecrets = query.NewInput[string, mesh.FileSecret](m.graph)
 	m.roots = query.NewInput[none, mesh.Roots](m.graph)
 	m.rootsName = newQuery(m, equal, nameOfRoots)
@@ -243,6 +250,9 @@ func (m *model) findRules() {
 	m.policiesIn = newIndex(m.graph, func(a, b *authorizationPolicy) int { return m.inAgeOrder(a.declared, b.declared) },
 		func(policy *authorizationPolicy) []string { return []string{policy.ref.Namespace} })
 	m.policies.take = append(m.policies.take, m.policiesIn.update)
+	m.authenticationsIn = newIndex(m.graph, func(a, b *requestAuthentication) int { return m.inAgeOrder(a.declared, b.declared) },
+		func(ra *requestAuthentication) []string { return []string{ra.ref.Namespace} })
+	m.authentications.take = append(m.authentications.take, m.authenticationsIn.update)
 	m.peerAuthentications.take = append(m.peerAuthentications.take, m.peersIn.update)
 
 	m.settingsOf = newHostIndex(m, func(rule *destinationRule) claim { return rule }, (*destinationRule).hosts)
@@ -355,6 +365,7 @@ func (m *model) update(objects map[string][]change[schema.Object], services []me
 	m.sidecars.update(m, objects[m.sidecars.name])
 	m.peerAuthentications.update(m, objects[m.peerAuthentications.name])
 	m.policies.update(m, objects[m.policies.name])
+	m.authentications.update(m, objects[m.authentications.name])
 }
 
 // pilot returns the Pilot quirks that this mesh keeps.

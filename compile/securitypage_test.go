@@ -49,8 +49,11 @@ func TestSecurityMeshPage(t *testing.T) {
 		if l.TLS == nil || l.TLS.SDS.File != "/etc/mesh/default.yaml" || l.TLS.Client.URIPrefix != "spiffe://mesh.example/" {
 			t.Errorf("the port of the workload takes %+v, want mutual TLS only", l.TLS)
 		}
-		if a := l.HTTP.Access; a == nil || len(a.Steps) != 1 || a.Steps[0].Action != ir.Allow || len(a.Steps[0].Policies) != 1 {
-			t.Errorf("who may call: %+v, want one rule that allows", l.HTTP.Access)
+		if a := l.HTTP.Access; a == nil || len(a.Steps) != 2 || a.Steps[0].Action != ir.Deny || a.Steps[1].Action != ir.Allow || len(a.Steps[1].Policies) != 1 {
+			t.Errorf("who may call: %+v, want one rule that denies and one that allows", l.HTTP.Access)
+		}
+		if l.HTTP.Tokens == nil || l.HTTP.Tokens.Rules[0].Issuer != "https://login.example.com" {
+			t.Errorf("tokens: %+v", l.HTTP.Tokens)
 		}
 	}
 	found := false

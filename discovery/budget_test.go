@@ -77,7 +77,7 @@ func TestViewThatCannotBeRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		few := manyServices(t, 5)
 		src := newObjects(few...)
-		s := follow(t, src, discovery.Options{MaxResults: 1700})
+		s := follow(t, src, discovery.Options{MaxResults: 1800})
 		before := v3(t, s, discovery.ClusterType, nodeA)
 		src.set(append(few, manyServices(t, 200)[5:]...)...)
 		time.Sleep(pause)
@@ -86,7 +86,7 @@ func TestViewThatCannotBeRenewed(t *testing.T) {
 		}
 		found := false
 		for _, p := range s.Report().Problems {
-			found = found || p.Code == diag.NotPublished && strings.Contains(p.Message, "role sidecar in default.svc.cluster.local") && strings.Contains(p.Message, "at most 1700 are kept")
+			found = found || p.Code == diag.NotPublished && strings.Contains(p.Message, "role sidecar in default.svc.cluster.local") && strings.Contains(p.Message, "at most 1800 are kept")
 		}
 		if !found {
 			t.Errorf("no Problem names the view: %v", s.Report().Problems)

@@ -15,6 +15,7 @@ type news struct {
 	revision int64
 	changes  []schema.Change
 	files    *mesh.FileSecrets
+	keys     *mesh.KeySets
 	// large is set if a large object changes. The first publication is never large: no
 	// request can be answered before it.
 	large bool
@@ -23,8 +24,8 @@ type news struct {
 // news fills in what is new since a snapshot (nil for none), and reports whether there is
 // anything.
 func (p *Publisher) news(before *mesh.Snapshot, n *news) bool {
-	n.files = p.opts.Files.Secrets()
-	others := before != nil && !n.files.Equal(before.Files)
+	n.files, n.keys = p.opts.Files.Secrets(), p.opts.Keys.Keys()
+	others := before != nil && !(n.files.Equal(before.Files) && n.keys.Equal(before.Keys))
 	if before != nil {
 		if changes, present, known := p.opts.Source.Since(before.Revision); known {
 			n.revision, n.changes = present, slices.DeleteFunc(slices.Clone(changes), isForNoProxy)
@@ -81,7 +82,8 @@ func (p *Publisher) snapshot(before *mesh.Snapshot, n news) (next *mesh.Snapshot
 		if before == nil {
 			before = mesh.NewSnapshot(0, p.opts.Settings, nil)
 		}
-		next = before.Next(n.revision, n.changes).WithFiles(n.files)
+		next = before.Next(n.revision, n.changes).WithFiles(n.files).WithKeys(n.keys)
+		p.opts.Keys.Want(mesh.KeySources(next.Objects(schema.KindRequestAuthentication)))
 		return nil
 	})
 	return next, err

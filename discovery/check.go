@@ -258,7 +258,7 @@ func (c *checker) begin() bool {
 		return false
 	}
 	c.compiler, c.revision, c.laid = c.newBeside(), revision, map[schema.Key]*schema.Object{}
-	c.at = mesh.NewSnapshot(revision, c.opts.Settings, objs).WithFiles(c.opts.Files.Secrets())
+	c.at = mesh.NewSnapshot(revision, c.opts.Settings, objs).WithFiles(c.opts.Files.Secrets()).WithKeys(c.opts.Keys.Keys())
 	c.compiler.Advance(c.at)
 	c.compiler.ProblemsOf(nil)
 	c.lostInV1(nil)
@@ -283,7 +283,7 @@ func (c *checker) next(revision int64, is map[schema.Key]*schema.Object) {
 		}
 	}
 	c.revision = revision
-	c.at = c.at.Next(revision, changes).WithFiles(c.opts.Files.Secrets())
+	c.at = c.at.Next(revision, changes).WithFiles(c.opts.Files.Secrets()).WithKeys(c.opts.Keys.Keys())
 	c.compiler.Advance(c.at)
 }
 

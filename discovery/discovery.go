@@ -31,6 +31,7 @@
 package discovery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -72,6 +73,26 @@ type Files interface {
 	// Changed returns a channel that is closed at the next change after the call.
 	Changed() <-chan struct{}
 }
+
+// Keys are the public keys of issuers, in addition to the objects of the Source. When they
+// change, the Publisher makes another snapshot at the same revision.
+type Keys interface {
+	// Want says whose keys the objects need, each with the longest time for a fetch.
+	Want(map[mesh.KeySource]time.Duration)
+	// Tried waits until each wanted key was tried once, or until ctx ends.
+	Tried(ctx context.Context)
+	// Keys returns what is known of the wanted keys.
+	Keys() *mesh.KeySets
+	// Changed returns a channel that is closed at the next change after the call.
+	Changed() <-chan struct{}
+}
+
+type noKeys struct{}
+
+func (noKeys) Want(map[mesh.KeySource]time.Duration) {}
+func (noKeys) Tried(context.Context)                 {}
+func (noKeys) Keys() *mesh.KeySets                   { return nil }
+func (noKeys) Changed() <-chan struct{}              { return nil }
 
 type noFiles struct{}
 

@@ -77,6 +77,9 @@ func kindChanges(t *testing.T) map[string]kindChange {
 		"Secret":              {"Secret", "default", secret(), secret()},
 		"AuthorizationPolicy": {"AuthorizationPolicy", "default", `{}`, `{"rules":[{}]}`},
 		"PeerAuthentication":  {"PeerAuthentication", "default", `{"mtls":{"mode":"STRICT"}}`, `{"mtls":{"mode":"DISABLE"}}`},
+		"RequestAuthentication": {"RequestAuthentication", "default",
+			`{"jwtRules":[{"issuer":"https://a.example","jwksUri":"https://a.example/keys"}]}`,
+			`{"jwtRules":[{"issuer":"https://b.example","jwksUri":"https://a.example/keys"}]}`},
 	}
 }
 

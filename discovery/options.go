@@ -17,6 +17,8 @@ type Options struct {
 	Settings *mesh.Settings
 	// Files has the contents of the SecretFiles of the settings; nil for none.
 	Files Files
+	// Keys has the public keys of the issuers that objects name; nil for none.
+	Keys Keys
 	// CatchUp waits until the source has all changes that any replica stored before the
 	// call, and returns the revision that the source has then. Nil is for a source that is
 	// never behind.
@@ -77,6 +79,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Files == nil {
 		o.Files = noFiles{}
+	}
+	if o.Keys == nil {
+		o.Keys = noKeys{}
 	}
 	if o.LeftOut == nil {
 		o.LeftOut = func() diag.List { return nil }

@@ -92,7 +92,7 @@ func (p *Publisher) Preview(ctx context.Context, opts PreviewOptions) (*Preview,
 		Publisher: p, inV1: opts.InV1, namespaces: opts.Namespaces, changes: map[changeKey]*change{}, sets: map[setID]*xds.Resource{},
 		// This is a snapshot of its own, because the published one must be able to get a
 		// successor.
-		before: mesh.NewSnapshot(g.Mesh.Revision, g.Mesh.Settings, compiled.ObjectsOf(g.Mesh)).WithFiles(g.Mesh.Files),
+		before: mesh.NewSnapshot(g.Mesh.Revision, g.Mesh.Settings, compiled.ObjectsOf(g.Mesh)).WithFiles(g.Mesh.Files).WithKeys(g.Mesh.Keys),
 	}
 	out.after = out.before.Next(g.Mesh.Revision, changesBy(g.Mesh, opts.Objects, opts.Without))
 	out.otherServices = len(out.after.ServicesSince(out.before)) > 0

@@ -10,6 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/pastviews"
+	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -27,7 +28,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	defer beside.Wait()
 	for compiling := context.WithoutCancel(ctx); ; compiling = ctx {
 		// Called before Snapshot, so that no change is missed in between.
-		changed := timed(ctx, p.opts.Source.Changed(), p.opts.Files.Changed())
+		changed := timed(ctx, p.opts.Source.Changed(), p.opts.Files.Changed(), p.opts.Keys.Changed())
 		if took, ok := p.follow(compiling, since, &beside); ok {
 			busy, rest = time.Now(), took
 		}
@@ -52,15 +53,17 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// timed sends the time at which one of two channels was closed, even if nobody is receiving
+// timed sends the time at which one of the channels was closed, even if nobody is receiving
 // then.
-func timed(ctx context.Context, closed, other <-chan struct{}) <-chan time.Time {
+func timed(ctx context.Context, objects, files, keys <-chan struct{}) <-chan time.Time {
 	at := make(chan time.Time, 1)
 	go func() {
 		select {
-		case <-closed:
+		case <-objects:
 			at <- time.Now()
-		case <-other:
+		case <-files:
+			at <- time.Now()
+		case <-keys:
 			at <- time.Now()
 		case <-ctx.Done():
 		}
@@ -81,7 +84,7 @@ func (p *Publisher) holdOff(ctx context.Context, last time.Time, rest time.Durat
 		if wait <= 0 {
 			return
 		}
-		changed, files := p.opts.Source.Changed(), p.opts.Files.Changed()
+		changed, files, keys := p.opts.Source.Changed(), p.opts.Files.Changed(), p.opts.Keys.Changed()
 		select {
 		case <-ctx.Done():
 			return
@@ -89,6 +92,7 @@ func (p *Publisher) holdOff(ctx context.Context, last time.Time, rest time.Durat
 			continue
 		case <-changed:
 		case <-files:
+		case <-keys:
 		}
 		if pause := time.Now().Add(p.opts.HoldOff); pause.After(end) {
 			end = pause
@@ -110,6 +114,10 @@ func (p *Publisher) follow(ctx context.Context, since time.Time, beside *sync.Wa
 	err := p.recoverPanic("news", func() error { ok = p.news(meshOf(before), &n); return nil })
 	if err == nil && !ok {
 		return 0, false
+	}
+	if err == nil && before == nil {
+		err = p.recoverPanic("keys", func() error { p.awaitKeys(ctx, &n); return nil })
+		start = time.Now()
 	}
 	n.large = before != nil && anyLarge(n.changes)
 	leave, ended := p.enterLarge(ctx, n)
@@ -199,6 +207,25 @@ func (p *Publisher) bring(ctx context.Context, before *compiled.Generation, n ne
 	p.newest.pass(done.next, problems)
 	p.metrics.generations.Inc()
 	return done, nil
+}
+
+// keysPatience is how long the first publication waits for the keys of issuers. Without them
+// proxies would refuse the tokens that they took before this server started.
+const keysPatience = 5 * time.Second
+
+// awaitKeys waits until the keys that the first news needs were tried, and adds them.
+func (p *Publisher) awaitKeys(ctx context.Context, n *news) {
+	var authentications []*schema.Object
+	for _, c := range n.changes {
+		if c.After != nil && c.After.Kind.Kind == schema.KindRequestAuthentication {
+			authentications = append(authentications, c.After)
+		}
+	}
+	p.opts.Keys.Want(mesh.KeySources(authentications))
+	ctx, cancel := context.WithTimeout(ctx, keysPatience)
+	defer cancel()
+	p.opts.Keys.Tried(ctx)
+	n.keys = p.opts.Keys.Keys()
 }
 
 // refuse keeps everything that was last published.

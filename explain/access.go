@@ -144,7 +144,7 @@ func test(t *ir.Test, r Request) (verdict, string) {
 	case ir.AttrServerName:
 		return text(t.Text, r.asks(), r.asks() != ""), ""
 	case ir.AttrClaim:
-		return doesNotHold, "" // No proxy verifies tokens yet.
+		return r.claims.fits(t.Path, t.Text)
 	case ir.AttrPeerName:
 		return mayHold, "the certificate of the caller"
 	case ir.AttrPeerAddress, ir.AttrClientAddress:

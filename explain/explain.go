@@ -9,6 +9,7 @@
 //	path.go       the path as routes are matched against it
 //	host.go       the virtual host of an authority
 //	condition.go  conditions of a route, and the first that fails
+//	token.go      tokens of a request, and those that a listener accepts
 //	access.go     what policies about callers say of a request
 //	forward.go    what a route does to a request
 //	words.go      texts for all of these
@@ -52,6 +53,10 @@ type Explanation struct {
 	// the traffic is not HTTP.
 	VirtualHost string `json:"virtualHost,omitempty"`
 	Domain      string `json:"domain,omitempty"`
+	// Tokens are those that the listener accepts. TokenRequired is set if the request is refused and has no token, and
+	// one with the right token may be taken.
+	Tokens        []Token `json:"tokens,omitempty"`
+	TokenRequired bool    `json:"tokenRequired,omitempty"`
 	// Access are the policies about callers that concern the request, in the order in which
 	// they are evaluated.
 	Access []Access `json:"access,omitempty"`
@@ -155,9 +160,17 @@ func (p Proxy) http(h *ir.HTTPListener, r Request, e *Explanation) {
 		e.Answer, e.Reason = &Answer{Status: http.StatusBadRequest}, "policies compare paths, and a path with an escaped slash has several spellings"
 		return
 	}
+	r, refusal := e.verify(h.Tokens, r)
+	if refusal != nil {
+		e.Answer = refusal
+		return
+	}
 	if e.decide(h.Access, r) {
 		e.Answer = &Answer{Status: http.StatusForbidden, Body: "RBAC: access denied"}
 		e.Reason = "a policy about callers refuses the request"
+		if e.TokenRequired = tokenWouldHelp(h, r); e.TokenRequired {
+			e.Reason += "; it has no token, and one with the right token may be taken"
+		}
 		return
 	}
 	host, domain := chooseHost(p.table(h), r.Host)

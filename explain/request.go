@@ -28,6 +28,8 @@ type Request struct {
 	// not known, and no listener has it as its own.
 	Port    int    `json:"port"`
 	Address string `json:"address,omitempty"`
+
+	claims *claims // of its token; nil if it has none that a proxy verifies
 }
 
 // Way is how a connection comes to the proxy.

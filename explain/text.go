@@ -25,6 +25,9 @@ func (e *Explanation) Write(w io.Writer) error {
 	if e.VirtualHost != "" {
 		line("HOST", e.VirtualHost, ", by domain ", e.Domain)
 	}
+	for _, t := range e.Tokens {
+		line("TOKEN", t.text(), from(t.Origins))
+	}
 	for _, a := range e.Access {
 		line("ACCESS", a.text())
 	}

@@ -122,6 +122,9 @@ type HTTPListener struct {
 	// a HostPattern with an optional AnyPort. A back-end that cannot express this
 	// leaves it out.
 	StrictHosts bool
+	// Tokens are verified before Access decides; nil for none. A back-end that cannot verify
+	// tokens closes the listener.
+	Tokens *Tokens
 	// Access decides which requests are accepted; nil accepts all. A back-end that cannot
 	// express it closes the listener.
 	Access *Access

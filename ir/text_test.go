@@ -139,6 +139,7 @@ func fill(v reflect.Value, field string, texts map[string]bool) {
 // parameters whose names hide them.
 const public = `
 	AccessPolicy.Name AccessStep.Action Test.Attribute Test.Block Test.Name Test.Path TextTest.Exact TextTest.Prefix TextTest.Regex TextTest.Suffix TextTest.Template
+	ClaimHeader.Claim ClaimHeader.Header
 	CORS.AllowHeaders CORS.AllowMethods CORS.ExposeHeaders
 	ClientCertificate.CAFile ClientCertificate.CASecretName ClientCertificate.CRLFile ClientCertificate.CertificateHashes ClientCertificate.KeyHashes ClientCertificate.SubjectAltNames ClientCertificate.URIPrefix
 	LocalSDS.File LocalSDS.Socket Secret.Revoked Secret.Roots
@@ -178,6 +179,8 @@ const public = `
 	TCPListener.AccessLog
 	TCPRoute.Destinations TCPRoute.ServerNames
 	Takeover.From Takeover.To
+	TokenHeader.Name TokenHeader.Prefix
+	TokenRule.Audiences TokenRule.FromCookies TokenRule.FromParams TokenRule.Issuer TokenRule.PayloadHeader TokenRule.SpaceDelimited
 	VirtualHost.Domains VirtualHost.Name
 	WeightedCluster.Host WeightedCluster.Name
 `

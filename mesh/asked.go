@@ -92,6 +92,10 @@ func askedBy(o *schema.Object, ask func(askedLabel)) {
 		for _, role := range []Role{Sidecar, Router, Ingress} {
 			all(role, "", spec.GetSelector().GetMatchLabels())
 		}
+	case *security.RequestAuthentication:
+		for _, role := range []Role{Sidecar, Router, Ingress} {
+			all(role, "", spec.GetSelector().GetMatchLabels()) // As for an AuthorizationPolicy.
+		}
 	case *networking.VirtualService:
 		for source := range sources(spec) {
 			all(Sidecar, source.GetSourceNamespace(), source.GetSourceLabels())

@@ -18,7 +18,7 @@ type identity struct{ _ byte }
 // only if it is unchanged as a whole.
 func (s *Snapshot) Next(revision int64, changes []schema.Change) *Snapshot {
 	next := &Snapshot{
-		Revision: revision, Settings: s.Settings, Files: s.Files,
+		Revision: revision, Settings: s.Settings, Files: s.Files, Keys: s.Keys,
 		Registry: s.Registry, objects: maps.Clone(s.objects),
 		id: new(identity), after: s.id, changes: changes,
 	}

@@ -64,6 +64,13 @@ type Settings struct {
 	// answers requests with 503, a server of a Gateway with that mode is left out, and
 	// a port in mode STRICT of a PeerAuthentication is closed.
 	WorkloadCertificates WorkloadCertificates
+	// JWKSFetching says how the server fetches the public keys of issuers that
+	// RequestAuthentications name. With addresses, keys come only from endpoints in these
+	// blocks. Without, they come from all addresses except those of the server's own machine and
+	// of its link (loopback, link-local, multicast), so that no author of objects can use
+	// the server to ask services that trust its machine. caFile has the authorities of
+	// the endpoints, in place of those of the system.
+	JWKSFetching KeyFetching
 	// SystemRootsFile is the file with the authorities that a proxy's machine
 	// trusts. A DestinationRule without caCertificates verifies endpoints by it.
 	// The default is its path on Debian, Ubuntu, Alpine and in Envoy's own images;

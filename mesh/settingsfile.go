@@ -61,6 +61,7 @@ func settingsFields(s *Settings) map[string]settingReader {
 		"clientCertificates":    takeCertificates(&s.ClientCertificates, Certificate{}, verifyingFiles),
 		"secretFiles":           takeSecretFiles(&s.SecretFiles),
 		"workloadCertificates":  takeWorkloadCertificates(&s.WorkloadCertificates),
+		"jwksFetching":          takeKeyFetching(&s.JWKSFetching),
 		"systemRootsFile":       scalar(takeString(&s.SystemRootsFile)),
 		"networks":              takeNetworks(&s.Networks),
 		"unixSocketFolders":     takeFolders(&s.UnixSocketFolders),

@@ -115,6 +115,8 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 		return "{`http`: {`path`, `host`}, or `tcp`: {}, or `grpc`: {`service`}; `interval`, `timeout`, `unhealthyThreshold`, `healthyThreshold`}", "none"
 	case *networking.LocalityLoadBalancerSetting:
 		return "{`enabled`, `distribute`, `failover`, `failoverPriority`}, as in a [DestinationRule](destinationrule.md)", "none"
+	case KeyFetching:
+		return "{`addresses`: list of CIDR blocks, `caFile`}", "none"
 	case Budget:
 		return "{`object`: number of parts, `mesh`: number of parts}", fmt.Sprintf("`object`: %d, `mesh`: %d", DefaultBudget.Object, DefaultBudget.Mesh)
 	case V1Compatibility:

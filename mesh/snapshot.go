@@ -15,6 +15,8 @@ type Snapshot struct {
 	*Registry
 	// Files has the secrets in files, which are not objects.
 	Files *FileSecrets
+	// Keys has the public keys that the server fetched.
+	Keys *KeySets
 
 	objects    map[string][]*schema.Object
 	domains    domains

@@ -113,7 +113,7 @@ func TestLookup(t *testing.T) {
 		"virtual-services": "VirtualService", "vs": "VirtualService", "DestinationRule": "DestinationRule", "dr": "DestinationRule",
 		"gateways": "Gateway", "gw.networking.istio.io": "Gateway", "gateway-s": "",
 		"service-entries": "ServiceEntry", "se": "ServiceEntry", "serviceentries.networking.istio.io": "ServiceEntry",
-		"ap": "AuthorizationPolicy", "pa": "PeerAuthentication", "peer-authentications": "PeerAuthentication",
+		"ap": "AuthorizationPolicy", "ra": "RequestAuthentication", "pa": "PeerAuthentication", "peer-authentications": "PeerAuthentication",
 		"workload-entry": "WorkloadEntry", "we": "WorkloadEntry",
 		"": "", "rule": "", "rr.networking.istio.io": "", "rr.v1.config.istio.io": "", "pods": "",
 	} {
@@ -130,7 +130,7 @@ func TestKindsAreInOrder(t *testing.T) {
 		got = append(got, k.Kind)
 	}
 	want := []string{"DestinationPolicy", "EgressRule", "IngressRule", "RouteRule", "ServiceAccount", "DestinationRule", "Gateway", "ServiceEntry", "Sidecar", "VirtualService", "WorkloadEntry",
-		"ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role", "Secret", "AuthorizationPolicy", "PeerAuthentication"}
+		"ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role", "Secret", "AuthorizationPolicy", "PeerAuthentication", "RequestAuthentication"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

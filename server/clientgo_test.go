@@ -57,7 +57,7 @@ func TestDiscoveryClient(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"authorizationpolicies", "destinationpolicies", "destinationrules", "egressrules", "gateways", "ingressrules", "peerauthentications", "rolebindings", "roles", "routerules",
+		"authorizationpolicies", "destinationpolicies", "destinationrules", "egressrules", "gateways", "ingressrules", "peerauthentications", "requestauthentications", "rolebindings", "roles", "routerules",
 		"secrets", "serviceaccounts", "serviceentries", "sidecars", "virtualservices", "workloadentries",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

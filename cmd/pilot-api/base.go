@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"runtime"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/credential/rotation"
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/security/jwks"
 	"github.com/pilot-api/pilot-api/server/admission"
 )
 
@@ -21,6 +23,7 @@ type base struct {
 	registry     *prometheus.Registry
 	long         *admission.Long // turns of long work, of writes and of publications
 	certificates *rotation.Follower
+	keys         *jwks.Fetcher // of issuers that objects name
 	signing      authority
 }
 
@@ -35,6 +38,10 @@ func newBase(o *options, log *slog.Logger) (*base, error) {
 	b := &base{
 		options: o, settings: settings, log: log, registry: prometheus.NewRegistry(),
 		long: admission.NewLong(runtime.GOMAXPROCS(0)), certificates: rotation.New(o.certificateFiles(settings), log),
+	}
+	b.keys, err = jwks.New(jwks.Options{Addresses: settings.JWKSFetching.Addresses, CAFile: settings.JWKSFetching.CAFile, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("jwksFetching of the mesh settings: %w", err)
 	}
 	b.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registerCertificateMetrics(b.registry, b.certificates)

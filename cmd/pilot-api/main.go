@@ -12,7 +12,7 @@
 //
 // The start, in this order (run.go):
 //
-//	base.go           what all steps share; certificate files (secretfiles.go)
+//	base.go           what all steps share; certificate files (secretfiles.go), keys of issuers (issuerkeys.go)
 //	listeners.go      listeners with their TLS (tls.go), sockets (sockets.go)
 //	storage.go        the etcd (backend.go), the cache, other replicas (peers.go)
 //	accesscontrol.go  users and proxies; the roles (roles.go)

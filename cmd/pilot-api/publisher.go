@@ -29,6 +29,7 @@ func newPublisher(ctx context.Context, b *base, s *storage) *publisher {
 		LeftOut:      leftOut(s.cached),
 		Settings:     b.settings,
 		Files:        p.inputs,
+		Keys:         issuerKeys{b.keys},
 		PastSettings: p.served.past(),
 		MaxResults:   maxResults(availableMemory()),
 		EnterLarge:   b.long.EnterOwing,

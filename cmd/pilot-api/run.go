@@ -43,7 +43,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	p := newPublisher(ctx, b, s)
 	fronts := newFronts(b, at, s, c, p)
 	go tidyUp(ctx)
-	err = serve(ctx, fronts, slices.Concat(c.followers, s.tasks(b), p.tasks(), []task{b.certificates.Run})...)
+	err = serve(ctx, fronts, slices.Concat(c.followers, s.tasks(b), p.tasks(), []task{b.certificates.Run, b.keys.Run})...)
 	log.Info("pilot-api has stopped")
 	return err
 }

@@ -113,7 +113,7 @@ func (p *Recorder) Begin(first *mesh.Snapshot) {
 	p.first = p.starts[len(p.starts)-1]
 	for _, settings := range p.Settings {
 		p.starts = append(p.starts, p.periodOf(func() *mesh.Snapshot {
-			return mesh.NewSnapshot(first.Revision, settings, compiled.ObjectsOf(first)).WithFiles(first.Files)
+			return mesh.NewSnapshot(first.Revision, settings, compiled.ObjectsOf(first)).WithFiles(first.Files).WithKeys(first.Keys)
 		}))
 	}
 	time.AfterFunc(PastFor, func() {
@@ -140,7 +140,7 @@ func (p *Recorder) stored(after int64, first *mesh.Snapshot) (states []*period) 
 		}
 		known = former
 		states = append(states, p.periodOf(func() *mesh.Snapshot {
-			return mesh.NewSnapshot(r, first.Settings, with(compiled.ObjectsOf(first), former)).WithFiles(first.Files)
+			return mesh.NewSnapshot(r, first.Settings, with(compiled.ObjectsOf(first), former)).WithFiles(first.Files).WithKeys(first.Keys)
 		}))
 	}
 	slices.Reverse(states)

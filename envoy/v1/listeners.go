@@ -75,7 +75,7 @@ func plainOnly(l *ir.Listener) *ir.Listener {
 // refuses reports whether a listener takes only some requests or connections.
 func refuses(l *ir.Listener) bool {
 	found := false
-	l.EachHTTP(func(h *ir.HTTPListener) { found = found || h.Access.Refuses() })
+	l.EachHTTP(func(h *ir.HTTPListener) { found = found || h.Tokens != nil || h.Access.Refuses() })
 	l.EachTCP(func(t *ir.TCPListener) { found = found || t.Access.Refuses() })
 	return found
 }

@@ -116,6 +116,7 @@ func httpFilters(h *ir.HTTPListener, asks bool) []*hcmv3.HttpFilter {
 	if h.StrictHosts {
 		out = append(out, httpFilter(accessFilter, hostsAlone))
 	}
+	out = append(out, tokenFilters(h.Tokens)...)
 	out = append(out, accessFilters(h.Access)...)
 	if asks {
 		out = append(out, httpFilter(onDemandFilter, asking))

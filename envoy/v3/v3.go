@@ -8,6 +8,7 @@
 //	tcplisteners.go   the TCP proxy and its filters
 //	access.go         the RBAC filters of policies about callers
 //	ondemand.go       the filter that asks for hosts, and tables that may lack some
+//	tokens.go         the filters that verify JSON Web Tokens
 //	routes.go         route configurations, virtual hosts and routes
 //	match.go          conditions of routes
 //	cors.go, faults.go, retries.go

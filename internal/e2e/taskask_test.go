@@ -14,6 +14,7 @@ import (
 // question is one request; what it leaves out is of the front service.
 type question struct {
 	url    string
+	method string // GET if it is "".
 	header http.Header
 	to     string // Where the connection goes, in place of the host of the URL.
 	client string // Whose certificate is shown, if any.
@@ -61,7 +62,7 @@ func (w *taskWorld) asked(t *testing.T, q question, dial func(context.Context, s
 		secured.Certificates = []tls.Certificate{w.certificate(t, q.client)}
 	}
 	transport := &http.Transport{DialContext: dial, TLSClientConfig: secured, DisableKeepAlives: true}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, q.url, nil)
+	req, err := http.NewRequestWithContext(t.Context(), q.method, q.url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,6 +139,14 @@ var tasks = []task{
 		{"2-copy-of-a-quarter", rowSeen(get("reviews"), copied(bounds(Requests, .25)))},
 	}},
 	{"ingress-hosts-and-paths", true, []lesson{{"1-two-hosts", seeTwoHosts}}},
+	{"deny-by-default", true, []lesson{
+		{"1-nothing", seeNothingAllowed},
+		{"2-products", seeProductsAllowed},
+	}},
+	{"jwt-at-the-gateway", true, []lesson{
+		{"1-verified", seeTokenVerified},
+		{"2-required", seeTokenRequired},
+	}},
 	{"secure-gateways", true, []lesson{
 		{"1-simple", seeSimple},
 		{"2-mutual", seeMutual},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 )
@@ -261,4 +262,43 @@ func seeWiki(t *testing.T, w *taskWorld) {
 		w.outward(t, question{url: "https://" + host + ":8443/", to: at}).from(t, Echo{host, "TLS for " + host, "/"})
 	}
 	w.outward(t, question{url: "https://wiki.example.org:8443/", to: "127.0.0.83:8443"}).refused(t)
+}
+
+// seeNothingAllowed has the gateway refuse everything.
+func seeNothingAllowed(t *testing.T, w *taskWorld) {
+	for _, url := range []string{"http://shop.example.com/", "http://shop.example.com/products/1"} {
+		w.inward(t, httpEdge, question{url: url}).has(t, http.StatusForbidden)
+	}
+}
+
+func seeProductsAllowed(t *testing.T, w *taskWorld) {
+	w.inward(t, httpEdge, question{url: "http://shop.example.com/products/1"}).from(t, Echo{"productpage", "v1", "/products/1"})
+	w.inward(t, httpEdge, question{url: "http://shop.example.com/products/1", method: http.MethodDelete}).has(t, http.StatusForbidden)
+	w.inward(t, httpEdge, question{url: "http://shop.example.com/"}).has(t, http.StatusForbidden)
+}
+
+// demoToken returns the header with the token that the task shows.
+func (w *taskWorld) demoToken(t *testing.T) http.Header {
+	t.Helper()
+	text, err := os.ReadFile(w.taskFile("jwt-at-the-gateway", "1-verified"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "# TOKEN=")
+	token, _, _ := strings.Cut(rest, "\n")
+	return http.Header{"Authorization": {"Bearer " + token}}
+}
+
+func seeTokenVerified(t *testing.T, w *taskWorld) {
+	const page = "http://shop.example.com/"
+	w.inward(t, httpEdge, question{url: page}).from(t, Echo{"productpage", "v1", "/"})
+	w.inward(t, httpEdge, question{url: page, header: w.demoToken(t)}).from(t, Echo{"productpage", "v1", "/"})
+	w.inward(t, httpEdge, question{url: page, header: http.Header{"Authorization": {"Bearer x"}}}).has(t, http.StatusUnauthorized)
+}
+
+func seeTokenRequired(t *testing.T, w *taskWorld) {
+	const product = "http://shop.example.com/products/1"
+	w.inward(t, httpEdge, question{url: product}).has(t, http.StatusForbidden)
+	w.inward(t, httpEdge, question{url: product, header: w.demoToken(t)}).from(t, Echo{"productpage", "v1", "/products/1"})
+	w.inward(t, httpEdge, question{url: "http://shop.example.com/"}).from(t, Echo{"productpage", "v1", "/"})
 }

@@ -133,27 +133,38 @@ func explained(t *testing.T, config *ir.Config, row accessRow) int {
 	if row.port != 80 {
 		return 0
 	}
-	parsed, err := http.ReadRequest(bufio.NewReader(strings.NewReader(row.request)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, path, _ := strings.Cut(row.request, " ")
-	path, _, _ = strings.Cut(path, " ")
-	r, err := explain.NewRequest(parsed.Method, "http://"+parsed.Host+path, lowered(parsed.Header))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Way, r.Address, r.Port = explain.Captured, "10.0.0.7", row.port
-	found := explain.Proxy{Config: config, IP: "10.0.0.7"}.Explain(r)
+	found := explanation(t, config, row.request)
 	for _, a := range found.Access {
 		if a.Effect == explain.Depends {
 			return 0
 		}
 	}
+	return answerOf(found)
+}
+
+// answerOf returns the status of the answer that is explained, 200 for that of the workload.
+func answerOf(found *explain.Explanation) int {
 	if found.Answer != nil {
 		return found.Answer.Status
 	}
 	return http.StatusOK
+}
+
+// explanation returns what package explain says of a request at port 80 of the workload.
+func explanation(t *testing.T, config *ir.Config, text string) *explain.Explanation {
+	t.Helper()
+	parsed, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, path, _ := strings.Cut(text, " ")
+	path, _, _ = strings.Cut(path, " ")
+	r, err := explain.NewRequest(parsed.Method, "http://"+parsed.Host+path, lowered(parsed.Header))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Way, r.Address, r.Port = explain.Captured, "10.0.0.7", 80
+	return explain.Proxy{Config: config, IP: "10.0.0.7"}.Explain(r)
 }
 
 func lowered(headers http.Header) map[string][]string {

@@ -38,6 +38,7 @@ var selectable = []string{
 	`{kind: WorkloadEntry, apiVersion: networking.istio.io/v1, metadata: {name: a}, spec: {address: 192.0.2.1}}`,
 	`{kind: Sidecar, apiVersion: networking.istio.io/v1, metadata: {name: a}, spec: {egress: [{hosts: ["./*", "other/reviews"]}]}}`,
 	`{kind: AuthorizationPolicy, apiVersion: security.istio.io/v1, metadata: {name: a}, spec: {action: DENY}}`,
+	`{kind: RequestAuthentication, apiVersion: security.istio.io/v1, metadata: {name: a}, spec: {jwtRules: [{issuer: "https://a.example"}, {issuer: "https://b.example"}]}}`,
 	`{kind: PeerAuthentication, apiVersion: security.istio.io/v1, metadata: {name: a}, spec: {mtls: {mode: STRICT}}}`,
 }
 
@@ -96,6 +97,7 @@ func TestFieldSelectors(t *testing.T) {
 		{"Sidecar", "spec.egress.hosts=other/reviews", []string{"a"}},
 		{"AuthorizationPolicy", "spec.action=DENY", []string{"a"}},
 		{"PeerAuthentication", "spec.mtls.mode=STRICT", []string{"a"}},
+		{"RequestAuthentication", "spec.jwtRules.issuer=https://b.example", []string{"a"}},
 	} {
 		for _, one := range strings.Split(c.selector, ",") {
 			name, _, _ := strings.Cut(strings.ReplaceAll(one, "!", ""), "=")

@@ -41,7 +41,7 @@ func TestExportComesBack(t *testing.T) {
 			stores++
 			*s = etcd.New(db, fmt.Sprintf("/store-%d", stores), slog.New(slog.DiscardHandler))
 		}
-		for _, o := range append(meshgen.Objects(t), authorities(t, authority), securityObject(t, schema.KindAuthorizationPolicy), securityObject(t, schema.KindPeerAuthentication)) {
+		for _, o := range append(meshgen.Objects(t), authorities(t, authority), securityObject(t, schema.KindAuthorizationPolicy), securityObject(t, schema.KindPeerAuthentication), securityObject(t, schema.KindRequestAuthentication)) {
 			o = elsewhere(t, o)
 			if schema.Validate(o).Err() != nil {
 				continue // As one of an older version may be; it is right again before it is written.
@@ -86,8 +86,9 @@ func authorities(t *rapid.T, authority string) *schema.Object {
 // securityObject is an object of a kind of which meshgen draws none.
 func securityObject(t *rapid.T, kind string) *schema.Object {
 	specs := map[string][]string{
-		schema.KindAuthorizationPolicy: {"{}", "{action: DENY, rules: [{to: [{operation: {paths: ['/a*', '/{*}/b']}}]}]}", "{rules: [{when: [{key: 'request.headers[x]', values: ['1', 'yes']}]}]}"},
-		schema.KindPeerAuthentication:  {"{}", "{mtls: {mode: STRICT}}", "{selector: {matchLabels: {a: b}}, portLevelMtls: {'80': {mode: DISABLE}}}"},
+		schema.KindAuthorizationPolicy:   {"{}", "{action: DENY, rules: [{to: [{operation: {paths: ['/a*', '/{*}/b']}}]}]}", "{rules: [{when: [{key: 'request.headers[x]', values: ['1', 'yes']}]}]}"},
+		schema.KindPeerAuthentication:    {"{}", "{mtls: {mode: STRICT}}", "{selector: {matchLabels: {a: b}}, portLevelMtls: {'80': {mode: DISABLE}}}"},
+		schema.KindRequestAuthentication: {"{}", "{jwtRules: [{issuer: 'https://a.example', fromHeaders: [{name: x, prefix: 'JWT '}], outputClaimToHeaders: [{header: y, claim: a.b}]}]}"},
 	}[kind]
 	of, _ := schema.KindByName(kind)
 	o, problems := schema.Decode(fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nmetadata: {name: drawn}\nspec: %s\n",

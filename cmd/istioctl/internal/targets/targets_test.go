@@ -14,7 +14,7 @@ func TestParseSelection(t *testing.T) {
 	}{
 		{"routerules", "RouteRule:"},
 		{"rr,dp,routerule", "RouteRule DestinationPolicy:"},
-		{"all", "DestinationPolicy EgressRule IngressRule RouteRule DestinationRule Gateway ServiceEntry Sidecar VirtualService WorkloadEntry Secret AuthorizationPolicy PeerAuthentication:"},
+		{"all", "DestinationPolicy EgressRule IngressRule RouteRule DestinationRule Gateway ServiceEntry Sidecar VirtualService WorkloadEntry Secret AuthorizationPolicy PeerAuthentication RequestAuthentication:"},
 		{"RouteRule a b", "RouteRule: RouteRule/a RouteRule/b"},
 		{"rr,dp a", "RouteRule DestinationPolicy: RouteRule/a DestinationPolicy/a"},
 		{"rr/a rr/b dp/a", "RouteRule DestinationPolicy: RouteRule/a RouteRule/b DestinationPolicy/a"},
