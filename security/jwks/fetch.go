@@ -48,7 +48,7 @@ func newClient(o Options) (*http.Client, error) {
 	// Control sees the address after the name was resolved.
 	dialer := &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
-		if err != nil || !allowed(at.Addr().Unmap(), blocks) {
+		if err != nil || !allowed(at.Addr(), blocks) {
 			return errAddress
 		}
 		return nil
@@ -72,8 +72,10 @@ var closedBlocks = []netip.Prefix{
 }
 
 // allowed reports whether keys may be fetched from an address. Without blocks, these are all
-// but those of the machine and its link.
+// but those of the machine and its link. The zone of an address does not count: with one,
+// netip finds the address in no block.
 func allowed(address netip.Addr, blocks []netip.Prefix) bool {
+	address = address.WithZone("").Unmap()
 	if len(blocks) > 0 {
 		return within(address, blocks)
 	}

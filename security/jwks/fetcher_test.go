@@ -168,6 +168,7 @@ func TestFetch(t *testing.T) {
 		{"no such host", Source{URI: "https://nobody.invalid/keys"}, nil, loopback, ""},
 		{"this machine", Source{URI: e.URL}, says(goodKeys), nil, "is not one from which keys are fetched"},
 		{"this machine by name", Source{URI: strings.Replace(e.URL, "127.0.0.1", "localhost", 1)}, says(goodKeys), nil, "is not one from which keys are fetched"},
+		{"this machine by no address and a zone", Source{URI: "http://[::%25lo]:" + plain.URL[strings.LastIndex(plain.URL, ":")+1:]}, nil, nil, "is not one from which keys are fetched"},
 		{"another block", Source{URI: e.URL}, says(goodKeys), []string{"192.0.2.0/24"}, "is not one from which keys are fetched"},
 		{"discovery", Source{Issuer: e.URL}, discovery(e.URL, e.URL+"/keys"), loopback, ""},
 		{"discovery for another issuer", Source{Issuer: e.URL}, discovery("https://other.example", e.URL+"/keys"), loopback, "does not say that it is for this issuer"},
@@ -259,8 +260,9 @@ func TestAllowed(t *testing.T) {
 		"127.0.0.1": false, "127.9.9.9": false, "0.0.0.0": false, "169.254.169.254": false, "169.254.0.1": false, "224.0.0.1": false, "255.255.255.255": false,
 		"100.100.100.200": false, "168.63.129.16": false, "fd00:ec2::254": false,
 		"::1": false, "::": false, "fe80::1": false, "ff02::1": false, "::ffff:127.0.0.1": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false, "::127.0.0.1": false,
+		"::%lo": false, "::1%lo": false, "::127.0.0.1%lo": false, "::ffff:127.0.0.1%lo": false, "fe80::1%eth0": false, "fd00:ec2::254%eth0": false, "2001:db8::1%eth0": true,
 	} {
-		if got := allowed(netip.MustParseAddr(address).Unmap(), nil); got != want {
+		if got := allowed(netip.MustParseAddr(address), nil); got != want {
 			t.Errorf("%s: %v, want %v", address, got, want)
 		}
 	}
@@ -269,7 +271,7 @@ func TestAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range own {
-		if address := netip.MustParsePrefix(a.String()).Addr(); allowed(address.Unmap(), nil) {
+		if address := netip.MustParsePrefix(a.String()).Addr(); allowed(address, nil) || allowed(address.WithZone("lo"), nil) {
 			t.Errorf("%s is an address of this machine", address)
 		}
 	}
