@@ -59,6 +59,15 @@ func calls(t *testing.T) map[string]func(context.Context, *client.Client) error 
 			_, err := c.Delete(ctx, askedFor, store.Preconditions{})
 			return err
 		},
+		"Authority": func(ctx context.Context, c *client.Client) error { _, err := c.Authority(ctx); return err },
+		"RotateAuthority": func(ctx context.Context, c *client.Client) error {
+			_, err := c.RotateAuthority(ctx, "add", false)
+			return err
+		},
+		"RevokeCertificate": func(ctx context.Context, c *client.Client) error {
+			_, err := c.RevokeCertificate(ctx, "7d")
+			return err
+		},
 		"Explain": func(ctx context.Context, c *client.Client) error {
 			_, err := c.Explain(ctx, of, "GET", "http://a/", nil)
 			return err

@@ -225,6 +225,24 @@ func (p *pairOfEnvoys) reach(t *testing.T) {
 	eventually(t, "web calls api", func() error { return p.call(http.DefaultClient) })
 }
 
+// eachPair runs a test with two Envoys that reach each other, on delta streams and on ADS.
+func eachPair(t *testing.T, test func(*testing.T, *pairOfEnvoys)) {
+	outside.Slow(t)
+	bin := t.TempDir()
+	if err := testbed.Build(bin, "istioctl"); err != nil {
+		t.Fatal(err)
+	}
+	for _, api := range []envoy.API{envoy.Delta, envoy.ADS} {
+		t.Run(string(api), func(t *testing.T) {
+			t.Parallel()
+			p := startPair(t, api)
+			p.bin = bin
+			p.reach(t)
+			test(t, p)
+		})
+	}
+}
+
 // eventually tries until there is no error.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
@@ -314,95 +332,73 @@ func rotationOfThePage(t *testing.T) (steps [][]string) {
 // before and after, while requests go on. None fails. The old root stays until no certificate
 // counts that it signed.
 func TestTheRootIsRotatedUnderLoad(t *testing.T) {
-	outside.Slow(t)
-	bin := t.TempDir()
-	if err := testbed.Build(bin, "istioctl"); err != nil {
-		t.Fatal(err)
-	}
-	for _, api := range []envoy.API{envoy.Delta, envoy.ADS} {
-		t.Run(string(api), func(t *testing.T) {
-			t.Parallel()
-			p := startPair(t, api)
-			p.bin = bin
-			p.reach(t)
-			stop := p.load()
-			renew := func(life time.Duration) {
-				for _, w := range []*workload{p.web, p.api} {
-					w.shows(t, w.renew(t, life))
-				}
+	eachPair(t, func(t *testing.T, p *pairOfEnvoys) {
+		stop := p.load()
+		renew := func(life time.Duration) {
+			for _, w := range []*workload{p.web, p.api} {
+				w.shows(t, w.renew(t, life))
 			}
-			renew(firstLife)
-			steps := rotationOfThePage(t)
-			p.must(t, "next: istioctl ca rotate add", "ca", "status")
-			p.must(t, "add: done", steps[0]...)
-			p.must(t, "2 of 2 proxies have acknowledged these roots", steps[1]...)
-			if out, err := p.istioctl(t, "ca", "rotate", "drop"); err == nil || !strings.Contains(out, "signed count until") {
-				t.Errorf("the old root is dropped while its certificates count: %v %s", err, out)
+		}
+		renew(firstLife)
+		steps := rotationOfThePage(t)
+		p.must(t, "next: istioctl ca rotate add", "ca", "status")
+		p.must(t, "add: done", steps[0]...)
+		p.must(t, "2 of 2 proxies have acknowledged these roots", steps[1]...)
+		if out, err := p.istioctl(t, "ca", "rotate", "drop"); err == nil || !strings.Contains(out, "signed count until") {
+			t.Errorf("the old root is dropped while its certificates count: %v %s", err, out)
+		}
+		renew(0)
+		p.must(t, "next: istioctl ca rotate add", steps[2]...)
+		eventually(t, "both proxies have the new root alone", func() error {
+			out, err := p.istioctl(t, "ca", "status")
+			if err == nil && !strings.Contains(out, "2 of 2 proxies") {
+				err = errors.New(out)
 			}
-			renew(0)
-			p.must(t, "next: istioctl ca rotate add", steps[2]...)
-			eventually(t, "both proxies have the new root alone", func() error {
-				out, err := p.istioctl(t, "ca", "status")
-				if err == nil && !strings.Contains(out, "2 of 2 proxies") {
-					err = errors.New(out)
-				}
-				return err
-			})
-			renew(0)
-			if sent, failed := stop(); len(failed) > 0 || sent == 0 {
-				t.Errorf("of %d requests failed %v", sent, failed)
-			} else {
-				t.Logf("%d requests", sent)
-			}
+			return err
 		})
-	}
+		renew(0)
+		if sent, failed := stop(); len(failed) > 0 || sent == 0 {
+			t.Errorf("of %d requests failed %v", sent, failed)
+		} else {
+			t.Logf("%d requests", sent)
+		}
+	})
 }
 
 // TestARevokedCertificate revokes the certificate of the caller: no request succeeds any more, by
 // old connections or new ones, until it has another certificate. The other way round, the
 // caller refuses the revoked certificate of the callee.
 func TestARevokedCertificate(t *testing.T) {
-	outside.Slow(t)
-	bin := t.TempDir()
-	if err := testbed.Build(bin, "istioctl"); err != nil {
-		t.Fatal(err)
-	}
-	for _, api := range []envoy.API{envoy.Delta, envoy.ADS} {
-		t.Run(string(api), func(t *testing.T) {
-			t.Parallel()
-			p := startPair(t, api)
-			p.bin = bin
+	eachPair(t, func(t *testing.T, p *pairOfEnvoys) {
+		if out, err := p.istioctl(t, "ca", "revoke", "no-number"); err == nil || !strings.Contains(out, "hexadecimal") {
+			t.Errorf("%v %s", err, out)
+		}
+		for _, w := range []*workload{p.web, p.api} {
+			leaf := w.renew(t, 0)
+			w.shows(t, leaf)
 			p.reach(t)
-			if out, err := p.istioctl(t, "ca", "revoke", "no-number"); err == nil || !strings.Contains(out, "hexadecimal") {
-				t.Errorf("%v %s", err, out)
-			}
-			for _, w := range []*workload{p.web, p.api} {
-				leaf := w.renew(t, 0)
-				w.shows(t, leaf)
-				p.reach(t)
-				p.must(t, "revoked certificates: ", "ca", "revoke", leaf.SerialNumber.Text(16))
-				eventually(t, "calls fail", func() error {
-					if p.call(http.DefaultClient) == nil {
-						return errors.New("one succeeds")
-					}
-					return nil
-				})
-				// Connections that were open may serve until the end of their drain time.
-				eventually(t, "no call succeeds", func() error { return p.nothingSucceeds(50) })
-				if err := p.nothingSucceeds(200); err != nil {
-					t.Error(err)
+			p.must(t, "revoked certificates: ", "ca", "revoke", leaf.SerialNumber.Text(16))
+			eventually(t, "calls fail", func() error {
+				if p.call(http.DefaultClient) == nil {
+					return errors.New("one succeeds")
 				}
-				w.shows(t, w.renew(t, 0))
-				p.reach(t)
+				return nil
+			})
+			// Connections that were open may serve until the end of their drain time.
+			eventually(t, "no call succeeds", func() error { return p.nothingSucceeds(50) })
+			if err := p.nothingSucceeds(200); err != nil {
+				t.Error(err)
 			}
-			p.must(t, "add: done", "ca", "rotate", "add")
-			p.must(t, "sign: done", "ca", "rotate", "sign", "--wait", "1m")
-			for _, w := range []*workload{p.web, p.api} {
-				w.shows(t, w.renew(t, 0))
-			}
+			w.shows(t, w.renew(t, 0))
 			p.reach(t)
-		})
-	}
+		}
+		p.must(t, "add: done", "ca", "rotate", "add")
+		p.must(t, "sign: done", "ca", "rotate", "sign", "--wait", "1m")
+		for _, w := range []*workload{p.web, p.api} {
+			w.shows(t, w.renew(t, 0))
+		}
+		p.reach(t)
+	})
 }
 
 // nothingSucceeds sends requests, and returns an error if one succeeds.

@@ -54,26 +54,15 @@ func (s *Shared) Revoke(ctx context.Context, serial string) error {
 	if err != nil {
 		return err
 	}
-	text, err := s.document.Update(ctx, func(text string) (string, error) {
-		state, err := parseShared(text)
-		if err != nil {
-			return "", err
+	return s.decide(ctx, func(state *sharedState) (changed bool, err error) {
+		switch {
+		case !state.revoke(number.Text(16), time.Now()):
+			return false, nil
+		case len(state.Revoked) > mostRevoked:
+			return false, ErrTooManyRevoked
 		}
-		if !state.revoke(number.Text(16), time.Now()) {
-			return text, nil
-		}
-		if len(state.Revoked) > mostRevoked {
-			return "", ErrTooManyRevoked
-		}
-		if err := s.list(state); err != nil {
-			return "", err
-		}
-		return state.text()
+		return true, s.list(state)
 	})
-	if err == nil {
-		s.takeOwn(text)
-	}
-	return err
 }
 
 // revoke adds a certificate, and forgets those that have ended. It reports whether it was not

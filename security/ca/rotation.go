@@ -126,25 +126,15 @@ func unended(a AuthorityStatus) []string {
 // Rotate does a step of a rotation for all servers. Nothing checks whether it cuts somebody
 // off: see Blocking. The error is ErrNoStep, or one of the document.
 func (s *Shared) Rotate(ctx context.Context, step Step) error {
-	text, err := s.document.Update(ctx, func(text string) (string, error) {
-		state, err := parseShared(text)
-		if err != nil {
-			return "", err
-		}
+	return s.decide(ctx, func(state *sharedState) (changed bool, err error) {
 		if err := state.rotate(step, s.make); err != nil {
-			return "", err
+			return false, err
 		}
 		if step == Add {
-			if err := s.list(state); err != nil {
-				return "", err
-			}
+			return true, s.list(state)
 		}
-		return state.text()
+		return true, nil
 	})
-	if err == nil {
-		s.takeOwn(text)
-	}
-	return err
 }
 
 // next returns the next step.
@@ -190,20 +180,16 @@ func (s *sharedState) rotate(step Step, make func() (sharedAuthority, error)) er
 // cover records, before a certificate leaves the server, that an authority has signed one that
 // ends at a time. It records a later time than that, so that it writes seldom.
 func (s *Shared) cover(ctx context.Context, name string, end time.Time) error {
-	_, err := s.document.Update(ctx, func(text string) (string, error) {
-		state, err := parseShared(text)
-		if err != nil {
-			return "", err
-		}
+	_, err := s.change(ctx, func(state *sharedState) (changed bool, err error) {
 		at := slices.IndexFunc(state.Authorities, func(a sharedAuthority) bool { return a.Name == name })
 		switch {
 		case at < 0 || state.Signer != name:
-			return "", fmt.Errorf("%w: another authority signs now", ErrNoIssuer)
+			return false, fmt.Errorf("%w: another authority signs now", ErrNoIssuer)
 		case !end.After(state.Authorities[at].LastEnd):
-			return text, nil
+			return false, nil
 		}
 		state.Authorities[at].LastEnd = end.Add(time.Until(end) / coverAhead).UTC()
-		return state.text()
+		return true, nil
 	})
 	if err != nil && !errors.Is(err, ErrNoIssuer) {
 		err = fmt.Errorf("%w: %w", ErrNoIssuer, err)

@@ -163,6 +163,33 @@ func (s *Shared) begin(ctx context.Context) {
 	}
 }
 
+// change changes the state of all servers, and returns its text. by may be called again if
+// another server changes the state at the same time.
+func (s *Shared) change(ctx context.Context, by func(*sharedState) (changed bool, err error)) (text string, err error) {
+	return s.document.Update(ctx, func(text string) (string, error) {
+		state, err := parseShared(text)
+		if err != nil {
+			return "", err
+		}
+		switch changed, err := by(state); {
+		case err != nil:
+			return "", err
+		case !changed:
+			return text, nil
+		}
+		return state.text()
+	})
+}
+
+// decide is change for a decision of an operator. This server follows it at once.
+func (s *Shared) decide(ctx context.Context, by func(*sharedState) (changed bool, err error)) error {
+	text, err := s.change(ctx, by)
+	if err == nil {
+		s.takeOwn(text)
+	}
+	return err
+}
+
 // make returns a new root.
 func (s *Shared) make() (sharedAuthority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
