@@ -42,6 +42,7 @@ type model struct {
 	rootsName   *query.Query[none, string]                // of their secret
 	keySets     *query.Input[mesh.KeySource, mesh.KeySet] // those that the server fetched: keysNow
 	keysNow     *mesh.KeySets
+	keysFull    *query.Input[none, bool] // whether the server fetches as many key sets as it may
 	holdings    *query.Query[string, holding]
 	secrets     *query.Query[string, *ir.Secret]
 
@@ -234,6 +235,7 @@ func (m *model) findRules() {
 		func(s *secret) []string { return []string{s.name()} })
 	m.certificates.take = append(m.certificates.take, m.secretNamed.update)
 	m.keySets = query.NewInput[mesh.KeySource, mesh.KeySet](m.graph)
+	m.keysFull = query.NewInput[none, bool](m.graph)
 	m.fileSecrets = query.NewInput[string, mesh.FileSecret](m.graph)
 	m.roots = query.NewInput[none, mesh.Roots](m.graph)
 	m.rootsName = newQuery(m, equal, nameOfRoots)

@@ -77,6 +77,7 @@ func (m *model) takeKeys(keys *mesh.KeySets) {
 	for source, set := range keys.All() {
 		m.keySets.Set(source, set)
 	}
+	m.keysFull.Set(none{}, len(keys.All()) >= mesh.MostKeySources)
 	m.keysNow = keys
 }
 
@@ -87,6 +88,9 @@ func (p *plan) checkRequestAuthentication(ra *requestAuthentication) {
 			continue
 		}
 		set := p.keySets.Get(p.r, rule.source)
+		if set == (mesh.KeySet{}) && p.keysFull.Get(p.r, none{}) {
+			set.Problem = fmt.Sprintf("its keys have not been fetched, and the server fetches at most %d key sets, those of the oldest objects first", mesh.MostKeySources)
+		}
 		if set.Problem == "" {
 			continue
 		}

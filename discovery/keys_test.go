@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"strings"
 	"sync"
@@ -107,4 +108,27 @@ func TestKeysArePublished(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestKeysBeyondTheMost: an object whose keys are not fetched, because others need as many key
+// sets as the server fetches, has a problem until there is room.
+func TestKeysBeyondTheMost(t *testing.T) {
+	const uri = "https://issuer.example/keys"
+	synctest.Test(t, func(t *testing.T) {
+		others := map[mesh.KeySource]mesh.KeySet{}
+		for i := range mesh.MostKeySources {
+			others[mesh.KeySource{URI: fmt.Sprintf("https://issuer.example/%d", i)}] = mesh.KeySet{Keys: "keys"}
+		}
+		from := &issuers{holds: others, changed: make(chan struct{})}
+		s := follow(t, newObjects(object(t, "RequestAuthentication", "late", `{"jwtRules":[{"issuer":"https://issuer.example","jwksUri":"`+uri+`"}]}`)), discovery.Options{Keys: from})
+		time.Sleep(10 * time.Second) // The first publication waits for keys.
+		if problems := s.Report().Problems; len(problems) != 1 || !strings.Contains(problems.Error(), "all tokens of the issuer are refused: its keys have not been fetched, and the server fetches at most 256 key sets") {
+			t.Errorf("problems: %v", problems)
+		}
+		from.set(mesh.KeySource{URI: uri}, mesh.KeySet{Keys: "keys"})
+		time.Sleep(pause)
+		if problems := s.Report().Problems; len(problems) > 0 {
+			t.Errorf("problems of an object that has its keys: %v", problems)
+		}
+	})
 }
