@@ -120,7 +120,7 @@ func (h *Handler) blocking(step ca.Step, all []discovery.ProxyStatus, silent []s
 	return h.opts.CA.Blocking(step, func(root string) []string { return append(slices.Clone(silent), missing(all, root)...) })
 }
 
-// read decodes the body of a request, and refuses a server without an authority of its own.
+// read decodes the body of a request, which has no parameters.
 func (h *Handler) read(r *http.Request, into any) error {
 	if err := wire.CheckParams(wire.Query(r), nil); err != nil {
 		return err

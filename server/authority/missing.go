@@ -8,8 +8,9 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// missing returns a text for each proxy that is not known to trust a root. A proxy that takes no
-// roots from the servers is none of them.
+// missing returns a text for each proxy that is not known to trust a root. A connected proxy that
+// takes no roots from the servers is none of them. A lost one is, because it is not known whether
+// it took any.
 func missing(all []discovery.ProxyStatus, root string) (out []string) {
 	for _, p := range all {
 		switch {

@@ -24,7 +24,7 @@ type Authorities interface {
 	RotateAuthority(ctx context.Context, step string, force bool) (*client.Authority, error)
 }
 
-// NewCommand returns the command ca, with status and rotate below it.
+// NewCommand returns the command ca, with status, rotate and revoke below it.
 func NewCommand(s *cli.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ca",
