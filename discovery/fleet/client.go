@@ -34,7 +34,7 @@ type Client struct {
 	absence    atomic.Pointer[absence]  // as its last stream ended; nil without one
 	lastPoll   atomic.Pointer[polledAs] // nil if it never counted as one that polls
 	agent      atomic.Pointer[Agent]
-	remains    atomic.Pointer[stream.Remains] // of its last stream, for ReturnTime; nil for nothing
+	remains    atomic.Pointer[keptRemains] // of its last stream, for ReturnTime; nil for nothing
 }
 
 // assignment is where a proxy finds its view. It is replaced, never changed.
