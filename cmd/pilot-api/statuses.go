@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/pilot-api/pilot-api/server/replica"
 	"github.com/pilot-api/pilot-api/server/status"
+	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/etcd/register"
@@ -32,11 +34,11 @@ const settlePause = time.Second
 // settleStatuses makes the store keep statuses, or not, as the flag says. That holds for all
 // replicas, which follow the store. So it fails if there are others and the store does
 // otherwise.
-func settleStatuses(ctx context.Context, o options, objects *etcd.Store, peers replica.Peers) error {
+func settleStatuses(ctx context.Context, o options, objects *etcd.Store, peers replica.Peers, log *slog.Logger) error {
 	if o.statusRevisions == "" {
 		return nil
 	}
-	keep := o.statusRevisions == statusesOn
+	keep, said := o.statusRevisions == statusesOn, ""
 	for {
 		kept, err := objects.KeepsStatuses(ctx)
 		if err == nil && kept == keep {
@@ -57,6 +59,10 @@ func settleStatuses(ctx context.Context, o options, objects *etcd.Store, peers r
 		}
 		if err == nil {
 			return nil
+		}
+		if text := err.Error(); text != said && ctx.Err() == nil {
+			said = text
+			log.Warn("--status-revisions has no effect yet; trying until it has", "error", store.Logged(err))
 		}
 		select {
 		case <-ctx.Done():

@@ -46,7 +46,7 @@ func (s *storage) tasks(b *base) []task {
 		s.cached.Run, s.lag.Run, s.watch, s.stay, s.objects.KeepHistory,
 		func(ctx context.Context) error { return s.admin(ctx, *b.options, b.log) },
 		func(ctx context.Context) error { return greet(ctx, *b.options, s.objects, b.log) },
-		func(ctx context.Context) error { return settleStatuses(ctx, *b.options, s.objects, s.others) },
+		func(ctx context.Context) error { return settleStatuses(ctx, *b.options, s.objects, s.others, b.log) },
 	}
 }
 
