@@ -28,6 +28,7 @@ func init() {
 		Columns: []Column{
 			stringColumn("Issuers", "Whose tokens are verified.", func(s *security.RequestAuthentication) string { return strings.Join(issuers(s), ",") }),
 			stringColumn("Selector", "Labels of the workloads that it is for.", func(s *security.RequestAuthentication) string { return labelsText(s.GetSelector().GetMatchLabels()) }),
+			wideColumn("Keys", "Where the keys of the issuers come from.", func(s *security.RequestAuthentication) string { return strings.Join(keySources(s), ",") }),
 		},
 		selectable: []SelectableField{selectable("spec.jwtRules.issuer", issuers)},
 		spec:       inProto[security.RequestAuthentication](),
@@ -39,6 +40,23 @@ func issuers(s *security.RequestAuthentication) []string {
 	var out []string
 	for _, r := range s.GetJwtRules() {
 		out = append(out, r.GetIssuer())
+	}
+	return out
+}
+
+// keySources returns where the keys of each issuer come from: a URL, inline for keys in the
+// object, or discovery for what the issuer itself says.
+func keySources(s *security.RequestAuthentication) []string {
+	var out []string
+	for _, r := range s.GetJwtRules() {
+		switch {
+		case r.GetJwks() != "":
+			out = append(out, "inline")
+		case r.GetJwksUri() != "":
+			out = append(out, r.GetJwksUri())
+		default:
+			out = append(out, "discovery")
+		}
 	}
 	return out
 }
