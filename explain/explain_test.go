@@ -142,3 +142,22 @@ func TestConnectionsThatAreClosed(t *testing.T) {
 		}
 	}
 }
+
+// A token that cannot be read is of no issuer, but it is there, and it is refused.
+func TestATokenThatCannotBeRead(t *testing.T) {
+	p := routed(ir.Match{})
+	p.Config.Listeners[0].HTTP.Tokens = &ir.Tokens{Rules: []ir.TokenRule{{Issuer: "https://login", Keys: "{}"}}}
+	var b strings.Builder
+	if err := ask(t, p, "http://h/", map[string]string{"Authorization": "Bearer garbage"}).Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for _, want := range []string{"the request has none of this issuer", `the token in header authorization after "Bearer " is refused: it is no JSON Web Token`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "none in the request") {
+		t.Errorf("a token that is there is denied:\n%s", text)
+	}
+}

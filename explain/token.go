@@ -221,5 +221,5 @@ func (t Token) text() string {
 	case Depends:
 		return out + ": depends on " + t.Why
 	}
-	return out + ": none in the request"
+	return out + ": the request has none of this issuer"
 }
