@@ -108,7 +108,7 @@ var registryRights = func() rights {
 		"GET " + inspect.ProxiesPath + "/{node}/route":         ofProxies("get", "route"),
 		"POST " + base + "/preview":                            inNamespaces("create", "previews", "for all namespaces, or in those of the objects; then the preview is of the proxies there"),
 		"GET " + authority.Path:                                in("get", "authority", ""),
-		"POST " + authority.RevocationsPath:                    in("create", "authority", ""),
+		"POST " + authority.RevocationsPath:                    in("create", "authority", "revocations"),
 		"POST " + authority.RotationPath:                       in("create", "authority", "rotation"),
 		"POST " + accessReviewsPath:                            {verb: "create", group: reviewsGroup, resource: "selfsubjectaccessreviews"},
 		"POST " + subjectReviewsPath:                           {verb: "create", group: reviewsGroup, resource: "subjectaccessreviews"},

@@ -89,10 +89,11 @@ func (h *hosts) add(name string) (changed bool) {
 	if _, known := h.names[name]; known || h.everything {
 		return false
 	}
-	if h.names[name] = struct{}{}; len(h.names) > maxSpellings {
+	h.names[name] = struct{}{}
+	h.bytes += len(name)
+	if len(h.names) > maxSpellings {
 		h.all()
 	}
-	h.bytes += len(name)
 	return true
 }
 
