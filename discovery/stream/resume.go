@@ -101,7 +101,7 @@ func (t *subscription) resumeWorld(of remainsOfType) {
 }
 
 // resumeDelta goes on from an earlier stream if the proxy has exactly the versions that it
-// acked there. What it lacks is pending.
+// acked there. Everything else is pending.
 func (t *subscription) resumeDelta(of remainsOfType) {
 	before, has := *t, t.initial.versions
 	t.takeUp(of)

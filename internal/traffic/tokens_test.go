@@ -142,7 +142,7 @@ spec:
 // tokenEnvoys runs a sidecar and a router under the same objects. ask sends a request to both,
 // which must answer with the same status, and returns the answer of the sidecar.
 //
-// What package explain says must be true: a token whose signature decides may be refused too.
+// Every statement of package explain must be true: a token whose signature decides may be refused too.
 func tokenEnvoys(t *testing.T, objects string, keys *mesh.KeySets) (ask func(t *testing.T, text string) envoytest.Answer) {
 	t.Helper()
 	port := showing(t)

@@ -111,7 +111,7 @@ func (s *Shared) list(state *sharedState) error {
 		}
 		key, err := s.keyOf(*one)
 		if err != nil {
-			return fmt.Errorf("the key of the authority %s cannot be opened: %w (is --ca-store-key that of the other servers?)", one.Name, err)
+			return fmt.Errorf("the key of the authority %s cannot be opened: %w (--ca-store-key must be the key with which the authority was stored)", one.Name, err)
 		}
 		// A list that ends would end all traffic.
 		template.NextUpdate = chain[0].NotAfter

@@ -241,7 +241,7 @@ func (s *Shared) read(text string) (*Trust, error) {
 		}
 		key, err := s.keyOf(one)
 		if err != nil {
-			trust.Lack = fmt.Sprintf("the key of the authority %s cannot be opened: %v (is --ca-store-key that of the other servers?)", one.Name, err)
+			trust.Lack = fmt.Sprintf("the key of the authority %s cannot be opened: %v (--ca-store-key must be the key with which the authority was stored)", one.Name, err)
 			continue
 		}
 		trust.Issuer, trust.Lack = &Issuer{Chain: []*x509.Certificate{root}, Root: root, key: key}, ""

@@ -97,7 +97,7 @@ func await(t *testing.T, f *Fetcher, source Source, fits func(State) bool) State
 
 func tried(s State) bool { return s != State{} }
 
-// TestFetch tries endpoints of all kinds. What an endpoint answers is in no problem.
+// TestFetch tries endpoints of all kinds. No problem has text of an answer.
 func TestFetch(t *testing.T) {
 	e, caFile := startEndpoint(t, nil)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")

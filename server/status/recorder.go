@@ -134,8 +134,8 @@ type move struct {
 func (w *recording) write(ctx context.Context) error {
 	w.round++
 	keys, seen, _ := w.board.Since(w.seen)
-	// This table may be newer than the keys, never older. What it has beside them is found
-	// in the next round.
+	// This table may be newer than the keys, never older. The next round finds
+	// the rest of it.
 	table := w.board.Recent()
 	if table.Revision() == 0 {
 		return nil // Nothing is known before the first publication.

@@ -34,6 +34,16 @@ func keepingStatuses(t testing.TB) (*etcd.Store, *clientv3.Client) {
 	return s, client
 }
 
+// statusWriter returns a writer of statuses, which replaces earlier ones.
+func statusWriter(t testing.TB, s *etcd.Store) *etcd.StatusWriter {
+	t.Helper()
+	w, err := s.StatusWriter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 func statusText(t testing.TB, running int, message string) *schema.StatusText {
 	t.Helper()
 	status := schema.Status{Programmed: schema.Programmed{Proxies: 100, Running: running}}
@@ -166,10 +176,7 @@ func TestManyStatusesMove(t *testing.T) {
 		name           string
 		objects, bytes int
 	}{{"rule", 15_000, 10}, {"grown", 600, 10}, {"grown", 600, store.MaxStoredStatus - 600}} {
-		w, err := s.StatusWriter(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := statusWriter(t, s)
 		var moved []store.StoredStatus
 		for i := range tc.objects {
 			message := []byte(fmt.Sprint(i))
@@ -192,10 +199,7 @@ func TestManyStatusesMove(t *testing.T) {
 		if err := w.Write(t.Context(), moved, nil); err != nil {
 			t.Fatal(err)
 		}
-		again, err := s.StatusWriter(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := statusWriter(t, s)
 		known := again.Known()
 		for _, one := range moved {
 			if got := known[one.Key]; got.StatusText == nil || string(got.JSON) != string(one.JSON) {
@@ -227,10 +231,7 @@ func TestStatusesAreOfOneWriter(t *testing.T) {
 	if err := first.Write(t.Context(), one, nil); !errors.Is(err, etcd.ErrStatusesLost) {
 		t.Errorf("without the lead: %v", err)
 	}
-	second, err := s.StatusWriter(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := statusWriter(t, s)
 	before, err := s.Revision(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -299,10 +300,7 @@ func TestMigrationKeepsKeepingStatuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := s.StatusWriter(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := statusWriter(t, s)
 	if err := w.Write(t.Context(), []store.StoredStatus{{Key: made.Key(), Of: made.Revision(), StatusText: statusText(t, 1, "")}}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -325,10 +323,7 @@ func TestMigrationKeepsKeepingStatuses(t *testing.T) {
 // storm, and one.
 func BenchmarkStatusRevision(b *testing.B) {
 	s, client := keepingStatuses(b)
-	w, err := s.StatusWriter(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	w := statusWriter(b, s)
 	const objects = 5_000
 	var texts []*schema.StatusText
 	for i := range 64 {
