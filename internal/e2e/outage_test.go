@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,11 +119,31 @@ func writeThrough(t *testing.T, pilot *Pilot) error {
 		}
 	}
 	for _, o := range acknowledged {
-		if _, err := fetch(t.Context(), pilot.URL+rulesPath+"/"+o.Metadata.Name); err != nil {
+		if err := readBack(t.Context(), pilot.URL+rulesPath+"/"+o.Metadata.Name); err != nil {
 			return fmt.Errorf("an acknowledged write is gone: %w", err)
 		}
 	}
 	return nil
+}
+
+// readBack reads an object that is stored. A server refuses reads with 503 until its next
+// question to etcd is answered, which can be after the first write has succeeded.
+func readBack(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	pace := time.NewTicker(20 * time.Millisecond)
+	defer pace.Stop()
+	for {
+		_, err := fetch(ctx, url)
+		if err == nil || !strings.Contains(err.Error(), http.StatusText(http.StatusServiceUnavailable)) {
+			return err
+		}
+		select {
+		case <-pace.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // outcomeUnknown reports whether an answer says that a write may or may not be done.
