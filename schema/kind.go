@@ -84,6 +84,10 @@ type Column struct {
 	Short func(*Object) string
 }
 
+// HasPrivateFields reports whether objects of the kind have fields that cannot be read back,
+// such as private keys.
+func (k *Kind) HasPrivateFields() bool { return len(k.private) > 0 }
+
 // APIVersion returns "group/version" of the stored version.
 func (k *Kind) APIVersion() string { return k.In(k.Version) }
 

@@ -28,6 +28,11 @@ type right struct {
 	// handler checks them, because the body or the query says what they are.
 	doc       string
 	inHandler bool
+	// streams says that the answer never ends by itself, as a watch.
+	streams bool
+	// objects says that requests and answers have objects that the audit log may show: nothing
+	// in them is private as a whole.
+	objects bool
 }
 
 // rights are the rights of routes, by method and pattern. A route without one is refused.
@@ -62,7 +67,7 @@ func (t rights) addEndpoints(kind *schema.Kind, endpoints []openapi.Endpoint) {
 	for _, e := range endpoints {
 		row := right{}
 		if kind != nil {
-			row = right{group: kind.Group, resource: kind.Plural, subresource: subresourceOf(kind, e.Path)}
+			row = right{group: kind.Group, resource: kind.Plural, subresource: subresourceOf(kind, e.Path), objects: !kind.HasPrivateFields()}
 		} else {
 			known, ok := registryRights[e.Method+" "+e.Path]
 			if !ok {
@@ -94,12 +99,17 @@ var registryRights = func() rights {
 		row.inHandler, row.doc = true, "for all namespaces, or in that of the proxy"
 		return row
 	}
+	ofAuthority := func(verb, subresource string) right {
+		row := in(verb, "authority", subresource)
+		row.objects = true
+		return row
+	}
 	base := "/apis/" + wire.RegistryVersion
 	return rights{
-		"GET " + base + "/watch":                               {doc: "watch on each of the kinds", inHandler: true},
+		"GET " + base + "/watch":                               {doc: "watch on each of the kinds", inHandler: true, streams: true},
 		"GET " + base + "/changes":                             {doc: "list on each of the kinds, and get on their histories", inHandler: true},
-		"POST " + base + "/transactions":                       {doc: "the right of each operation", inHandler: true},
-		"POST " + base + "/rollbacks":                          {doc: "the right of each change that it makes, and list on the kinds and get on their histories", inHandler: true},
+		"POST " + base + "/transactions":                       {doc: "the right of each operation", inHandler: true, objects: true},
+		"POST " + base + "/rollbacks":                          {doc: "the right of each change that it makes, and list on the kinds and get on their histories", inHandler: true, objects: true},
 		"GET " + base + "/references":                          inNamespaces("get", "references", "in the namespace of the object; references to and from others are shown for the namespaces for which the caller has it"),
 		"GET " + inspect.ProxiesPath:                           inNamespaces("list", "proxies", "without it for all namespaces, the proxies of the namespaces for which the caller has it"),
 		"GET " + base + "/standings":                           in("get", "standings", ""),
@@ -107,15 +117,15 @@ var registryRights = func() rights {
 		"GET " + inspect.ProxiesPath + "/{node}/config/{type}": ofProxies("get", "config"),
 		"GET " + inspect.ProxiesPath + "/{node}/route":         ofProxies("get", "route"),
 		"POST " + base + "/preview":                            inNamespaces("create", "previews", "for all namespaces, or in those of the objects; then the preview is of the proxies there"),
-		"GET " + authority.Path:                                in("get", "authority", ""),
-		"POST " + authority.RevocationsPath:                    in("create", "authority", "revocations"),
-		"POST " + authority.RotationPath:                       in("create", "authority", "rotation"),
-		"POST " + accessReviewsPath:                            {verb: "create", group: reviewsGroup, resource: "selfsubjectaccessreviews"},
-		"POST " + subjectReviewsPath:                           {verb: "create", group: reviewsGroup, resource: "subjectaccessreviews"},
+		"GET " + authority.Path:                                ofAuthority("get", ""),
+		"POST " + authority.RevocationsPath:                    ofAuthority("create", "revocations"),
+		"POST " + authority.RotationPath:                       ofAuthority("create", "rotation"),
+		"POST " + accessReviewsPath:                            {verb: "create", group: reviewsGroup, resource: "selfsubjectaccessreviews", objects: true},
+		"POST " + subjectReviewsPath:                           {verb: "create", group: reviewsGroup, resource: "subjectaccessreviews", objects: true},
 		"POST " + tokenPath:                                    {verb: "create", resource: "serviceaccounts", subresource: "token"},
 		"DELETE " + revokePath:                                 {verb: "delete", resource: "serviceaccounts", subresource: "token"},
-		"POST " + whoPath:                                      {verb: "create", group: whoGroup, resource: "selfsubjectreviews"},
-		"POST " + rulesReviewsPath:                             {verb: "create", group: reviewsGroup, resource: "selfsubjectrulesreviews"},
+		"POST " + whoPath:                                      {verb: "create", group: whoGroup, resource: "selfsubjectreviews", objects: true},
+		"POST " + rulesReviewsPath:                             {verb: "create", group: reviewsGroup, resource: "selfsubjectrulesreviews", objects: true},
 	}
 }()
 
@@ -170,6 +180,11 @@ func isWatch(r *http.Request) bool {
 	return err == nil && watch
 }
 
+// isStream reports whether a request is a watch of one kind.
+func isStream(row right, asked authz.Attributes) bool {
+	return asked.Verb == "watch" && row.resource != ""
+}
+
 // routeRight returns the right of the route of a request.
 func (s *Server) routeRight(r *http.Request) (right, bool) {
 	method := r.Method
@@ -193,6 +208,7 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 			return
 		}
 		asked := row.attributes(r)
+		s.recordObjects(r, row, asked)
 		err := s.allow(r, row, asked)
 		if err == nil {
 			err = s.received(r)
@@ -201,7 +217,7 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
-		if asked.Verb != "watch" || row.resource == "" {
+		if !isStream(row, asked) {
 			next.ServeHTTP(w, r)
 			return
 		}

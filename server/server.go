@@ -23,7 +23,9 @@
 //	listeners.go                  the listeners, and what each of them serves
 //	access.go, rights.go          the sender of a request, and the right that each route needs
 //	impersonation.go              requests of a user as somebody else
-//	audit.go, tokens.go           what requests did; tokens of ServiceAccounts
+//	audit.go, auditedwriter.go    events of the audit log
+//	auditobjects.go               the objects in them
+//	tokens.go                     tokens of ServiceAccounts
 //	endpoints.go                  endpoints of all handlers, mounted with their time limits
 //	middleware.go, errors.go      what all requests pass, failures
 //	overload.go, seat.go          classes of requests, and limits of users

@@ -88,7 +88,7 @@ func (a *accessOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&a.proxyAuth, "proxy-auth", proxiesByNothing, "how proxies prove themselves: none, token (of a ServiceAccount, for the audience pilot-api-xds), mtls (a certificate of --grpc-client-ca or --ca with the SPIFFE ID of a ServiceAccount), or token,mtls")
 	f.IntVar(&a.proxyMaxNodes, "proxy-max-nodes", proxyauth.DefaultMaxNodes, "proxies of one ServiceAccount at one time, with --proxy-auth; more are refused")
 	f.StringVar(&a.auditLog, "audit-log", "", "file to which the server writes a line of JSON for each request that changes something or is refused, or - for standard output; the file is rotated at 100 MiB, and 10 older ones are kept")
-	f.StringVar(&a.auditPolicy, "audit-policy", "", "file that says which requests are in --audit-log, a Policy of audit.k8s.io/v1 with the levels None and Metadata; refusals always are")
+	f.StringVar(&a.auditPolicy, "audit-policy", "", "file that says which requests are in --audit-log, and whether with their objects, a Policy of audit.k8s.io/v1; refusals always are")
 	f.BoolVar(&a.auditStrict, "audit-strict", false, "do nothing, and acknowledge nothing, before its event is on the disk of --audit-log")
 	f.StringVar(&a.peerCA, "peer-ca", "", "file with the authorities by which replicas verify each other's --tls-cert (default those of the system)")
 }

@@ -1,10 +1,11 @@
 // Package audit records which users made which requests: one line of JSON for each event.
 //
 // It receives events of requests, and writes them as lines into a file that is rotated, or
-// to standard output. No event has a body, a key or a token.
+// to standard output. No event has a key or a token.
 //
 //	audit.go   the event
-//	policy.go  which requests are written down
+//	object.go  the objects of requests and answers, without what is private
+//	policy.go  which requests are written down, and how
 //	log.go     the file, and lines that are on disk before they are acknowledged
 package audit
 
@@ -20,7 +21,9 @@ import (
 const (
 	// StageReceived is before the request has any effect. Only a strict log has it.
 	StageReceived = "RequestReceived"
-	// StageComplete is after the answer is known.
+	// StageStarted is when the answer of a watch begins.
+	StageStarted = "ResponseStarted"
+	// StageComplete is after the answer is known. For a watch it is after its end.
 	StageComplete = "ResponseComplete"
 )
 
@@ -30,6 +33,7 @@ type Event struct {
 	Time  time.Time `json:"time"`
 	ID    string    `json:"requestID"`
 	Stage string    `json:"stage"`
+	Level string    `json:"level"`
 
 	User   string          `json:"user"`
 	Groups []string        `json:"groups,omitempty"`
@@ -59,6 +63,11 @@ type Event struct {
 	Code    int    `json:"code,omitempty"`
 	// Took is the time until the answer, in milliseconds.
 	Took float64 `json:"tookMs,omitempty"`
+
+	// RequestObject and ResponseObject are results of Object.
+	RequestObject  json.RawMessage   `json:"requestObject,omitempty"`
+	ResponseObject json.RawMessage   `json:"responseObject,omitempty"`
+	Annotations    map[string]string `json:"annotations,omitempty"`
 }
 
 // Change is one object that a request wrote.
@@ -103,6 +112,9 @@ func (e *Event) AddChange(c Change) {
 	}
 	e.Changes[mostChanges-1] = Change{Object: "and more"}
 }
+
+// SetTruncated records that an object of the request is left out, because it is too long.
+func (e *Event) SetTruncated() { e.Annotations = map[string]string{truncated: "true"} }
 
 // IsRefusal reports whether the sender proved nobody, or may not do what it asked for.
 func (e *Event) IsRefusal() bool { return e.Code == 401 || e.Code == 403 }

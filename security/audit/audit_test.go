@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -48,15 +49,17 @@ rules:
 		"a path":            {path, true, false},
 		"a review":          {&Event{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews", Code: 201}, false, false},
 	} {
-		if got := p.IsWanted(tc.e); got != tc.asked {
+		if got := p.Decide(tc.e).IsWanted(tc.e); got != tc.asked {
 			t.Errorf("%s: %v by the policy", name, got)
 		}
-		if got := (*Policy)(nil).IsWanted(tc.e); got != tc.usual {
+		if got := (*Policy)(nil).Decide(tc.e).IsWanted(tc.e); got != tc.usual {
 			t.Errorf("%s: %v without a policy", name, got)
 		}
 	}
 	for text, want := range map[string]string{
-		"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Request}]":                                              "rules[0].level: must be None or Metadata",
+		"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: request}]":                                              `rules[0].level: must be one of None, Metadata, Request, RequestResponse, found "request"`,
+		"apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [Begun]\nrules: [{level: None}]":                            `omitStages: must have only RequestReceived, ResponseStarted, ResponseComplete, Panic, found "Begun"`,
+		"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, omitStages: [Begun]}]":                            "rules[0].omitStages: must have only",
 		"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: []":                                                              "must have at least one",
 		"apiVersion: audit.k8s.io/v1beta1\nkind: Policy\nrules: [{level: None}]":                                            "must be a Policy of audit.k8s.io/v1",
 		"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, user: [a]}]":                                      `unknown field "user"`,
@@ -65,6 +68,49 @@ rules:
 		if _, err := ParsePolicy([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// TestPolicyOfStagesAndFields checks which stages and fields the rules of a policy leave out.
+func TestPolicyOfStagesAndFields(t *testing.T) {
+	p, err := ParsePolicy([]byte(`apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+omitManagedFields: true
+rules:
+- {level: Request, users: [ada], omitStages: [ResponseStarted]}
+- {level: RequestResponse, omitManagedFields: false}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		user              string
+		stages            []string
+		request, response bool
+		omit              bool
+	}{
+		{"ada", []string{StageComplete}, true, false, true},
+		{"eve", []string{StageStarted, StageComplete}, true, true, false},
+	} {
+		e := event(tc.user, "watch", "routerules", "shop")
+		d := p.Decide(e)
+		var got []string
+		for _, e.Stage = range []string{StageReceived, StageStarted, StageComplete} {
+			if d.IsWanted(e) {
+				got = append(got, e.Stage)
+			}
+		}
+		if !slices.Equal(got, tc.stages) || d.HasRequest() != tc.request || d.HasResponse() != tc.response || d.OmitManagedFields != tc.omit {
+			t.Errorf("%s: %q, %+v", tc.user, got, d)
+		}
+		e.Code = 403
+		if !d.IsWanted(e) {
+			t.Errorf("%s: a refusal is left out", tc.user)
+		}
+	}
+	if _, err := New(Options{File: "-", Strict: true, Policy: p}); err == nil || !strings.Contains(err.Error(), "must omit no stage") {
+		t.Errorf("a strict log whose policy omits a stage: %v", err)
 	}
 }
 
@@ -275,6 +321,39 @@ func TestLogThatIsNotStrictHoldsNobodyUp(t *testing.T) {
 			t.Errorf("%v events are lost, want 1", got)
 		}
 	})
+}
+
+// TestLongLinesTakeBoundedMemory checks that events with long objects do not wait for a disk that
+// hangs without a bound on their bytes, and that the room comes back.
+func TestLongLinesTakeBoundedMemory(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			to := &disk{}
+			l := newLog(Options{Strict: strict, Log: slog.New(slog.DiscardHandler)}, to) // Nothing runs it yet.
+			e := event("ada", "update", "routerules", "shop")
+			e.RequestObject = json.RawMessage(`"` + strings.Repeat("a", MostObject-2) + `"`)
+			var all sync.WaitGroup
+			refused := make(chan error, 2*queuedBytes/MostObject)
+			for range cap(refused) {
+				one := *e
+				all.Go(func() { refused <- l.Write(t.Context(), &one) })
+			}
+			synctest.Wait()
+			l.write(<-l.lines) // With all that wait behind it.
+			if waited := to.text.Len(); waited > queuedBytes || waited < queuedBytes/2 {
+				t.Errorf("strict: %v: %d bytes waited", strict, waited)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- l.Run(ctx) }()
+			all.Wait()
+			if err := l.Write(t.Context(), e); err != nil {
+				t.Errorf("strict: %v: with room again: %v", strict, err)
+			}
+			stop()
+			<-ended
+		})
+	}
 }
 
 // TestLogIsRotated checks that all lines are in the file and in those before it, and that

@@ -11,6 +11,7 @@ import (
 
 	"github.com/DeRuina/timberjack"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 )
 
 // Options configure a Log.
@@ -28,8 +29,9 @@ type Options struct {
 }
 
 const (
-	// queued bounds the lines that wait for the disk.
-	queued = 4096
+	// queued bounds the lines that wait for the disk, and queuedBytes their bytes.
+	queued      = 4096
+	queuedBytes = 16 << 20
 	// patience is how long a request of a strict log waits for its line.
 	patience = 5 * time.Second
 )
@@ -48,6 +50,7 @@ type Log struct {
 	opts  Options
 	to    sink
 	lines chan line
+	room  *semaphore.Weighted // bytes of lines that may wait
 	lost  prometheus.Counter
 
 	// Run alone uses these.
@@ -60,8 +63,14 @@ type line struct {
 	done chan error // nil if nobody waits
 }
 
+// weight returns the bytes that a line takes while it waits.
+func (l line) weight() int64 { return min(int64(len(l.text)), queuedBytes) }
+
 // New opens the log. Run writes its lines.
 func New(opts Options) (*Log, error) {
+	if opts.Strict && opts.Policy.omitsStages() {
+		return nil, errors.New("--audit-strict: the policy must omit no stage, because nothing may be done before it is written down")
+	}
 	to, torn, err := open(opts)
 	if err != nil {
 		return nil, fmt.Errorf("--audit-log %s: %w", opts.File, err)
@@ -72,7 +81,7 @@ func New(opts Options) (*Log, error) {
 }
 
 func newLog(opts Options, to sink) *Log {
-	l := &Log{opts: opts, to: to, lines: make(chan line, queued), lost: prometheus.NewCounter(prometheus.CounterOpts{
+	l := &Log{opts: opts, to: to, lines: make(chan line, queued), room: semaphore.NewWeighted(queuedBytes), lost: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "pilot_audit_lost_total",
 		Help: "Events that could not be written to the audit log. A strict log loses none: it refuses the requests.",
 	})}
@@ -181,6 +190,7 @@ func (l *Log) write(first line) {
 	}
 	l.note(err)
 	for _, one := range batch {
+		l.room.Release(one.weight())
 		if one.done != nil {
 			one.done <- err
 		} else if err != nil {
@@ -219,8 +229,8 @@ func (l *Log) note(err error) {
 // IsStrict reports whether a request may be acknowledged only when its event is on disk.
 func (l *Log) IsStrict() bool { return l.opts.Strict }
 
-// IsWanted reports whether the policy wants an event.
-func (l *Log) IsWanted(e *Event) bool { return l.opts.Policy.IsWanted(e) }
+// Decide returns what the policy wants of the events of a request.
+func (l *Log) Decide(e *Event) Decision { return l.opts.Policy.Decide(e) }
 
 // errBehind means that as many lines wait for the disk as may.
 var errBehind = errors.New("the audit log does not keep up")
@@ -229,31 +239,49 @@ var errBehind = errors.New("the audit log does not keep up")
 // after at most five seconds with the reason why it is not. Otherwise it returns at once,
 // and counts lost events.
 func (l *Log) Write(ctx context.Context, e *Event) error {
+	if e.Level == "" {
+		e.Level = LevelMetadata
+	}
 	text, err := e.Line()
 	if err != nil {
 		return err
 	}
-	if !l.opts.Strict {
-		select {
-		case l.lines <- line{text: text}:
-			return nil
-		default:
-			l.lost.Inc()
-			return errBehind
-		}
+	if l.opts.Strict {
+		return l.writeStrictly(ctx, line{text, make(chan error, 1)})
 	}
-	one := line{text, make(chan error, 1)}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
+	one := line{text: text}
+	if !l.room.TryAcquire(one.weight()) {
+		l.lost.Inc()
+		return errBehind
+	}
 	select {
 	case l.lines <- one:
-	case <-timer.C:
+		return nil
+	default:
+		l.room.Release(one.weight())
+		l.lost.Inc()
+		return errBehind
+	}
+}
+
+// writeStrictly returns when a line is on disk. It does not end with the request: that may have
+// been done, although its client is gone.
+func (l *Log) writeStrictly(ctx context.Context, one line) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if l.room.Acquire(ctx, one.weight()) != nil {
+		return errBehind
+	}
+	select {
+	case l.lines <- one:
+	case <-ctx.Done():
+		l.room.Release(one.weight())
 		return errBehind
 	}
 	select {
 	case err := <-one.done:
 		return err
-	case <-timer.C:
+	case <-ctx.Done():
 		return errors.New("the disk of the audit log does not answer")
 	}
 }

@@ -54,8 +54,8 @@ var builtInCodec = sync.OnceValue(func() *protobuf.Serializer {
 	return protobuf.NewSerializer(scheme, scheme)
 })
 
-// fromProtobuf returns the JSON of an object of a built-in kind.
-func fromProtobuf(body []byte) ([]byte, error) {
+// FromProtobuf returns the JSON of an object of a built-in kind.
+func FromProtobuf(body []byte) ([]byte, error) {
 	object, kind, err := builtInCodec().Decode(body, nil, nil)
 	if err != nil {
 		return nil, wire.BadRequest("body: must be an object in the protobuf of Kubernetes: %v", err)

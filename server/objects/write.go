@@ -188,7 +188,7 @@ func (k *resource) readObject(r *http.Request) (*schema.Object, diag.List, error
 		return nil, nil, err
 	}
 	if media == runtime.ContentTypeProtobuf {
-		if body, err = fromProtobuf(body); err != nil {
+		if body, err = FromProtobuf(body); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -85,10 +85,10 @@ func failuresOf(e Endpoint) []int {
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable, http.StatusGone, http.StatusRequestEntityTooLarge,
 		http.StatusUnprocessableEntity, http.StatusTooManyRequests,
 		http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+		http.StatusInsufficientStorage, // Reads, too, if a strict audit log has them and cannot be written.
 	}
 	if e.Method != http.MethodGet {
-		codes = append(codes, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnsupportedMediaType,
-			http.StatusInsufficientStorage)
+		codes = append(codes, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnsupportedMediaType)
 	}
 	return codes
 }
