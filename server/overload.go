@@ -28,10 +28,12 @@ const (
 const (
 	// seatsPerProcessor and leastSeats are the seats of each class. A write waits for the
 	// disk most of its time, and writes that wait together share one wait. A user that is
-	// not alone has at most seatsOfOne.
+	// not alone has at most seatsOfOne, and a write counts as weightOfWrite of them: each write
+	// is compiled and synced, and others wait for that.
 	seatsPerProcessor = 16
 	leastSeats        = 64
 	seatsOfOne        = 8
+	weightOfWrite     = 4
 	seatRest          = time.Millisecond
 	// mostQueued and mostQueuedOfOne bound the requests of a class, and of one sender in
 	// it, that wait for seats. Polls that wait hold their bodies in memory.
@@ -124,10 +126,18 @@ func classOf(who identity.Identity) string {
 	return classPeople
 }
 
+// weightOf returns how many of its user's seats a request counts as. Polls are reads.
+func (c class) weightOf(r *http.Request) int {
+	if c.name == classProxies || wire.IsRead(r) {
+		return 1
+	}
+	return weightOfWrite
+}
+
 // enter waits for a seat of a class. Its error is one for the client.
-func (o *overload) enter(ctx context.Context, of class, sender string) (leave func(), err error) {
+func (o *overload) enter(ctx context.Context, of class, sender string, weight int) (leave func(), err error) {
 	began := time.Now()
-	leave, err = of.Enter(ctx, sender)
+	leave, err = of.Enter(ctx, sender, weight)
 	of.waited.Observe(time.Since(began).Seconds())
 	switch {
 	case errors.Is(err, admission.ErrQueueFull):

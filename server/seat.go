@@ -51,7 +51,7 @@ func (s *seat) giveBack() {
 // seated serves a request with a seat of a class. If it has no body, the error says why there
 // is none; otherwise the end of the body does.
 func (o *overload) seated(w http.ResponseWriter, r *http.Request, of class, sender string, next http.Handler) error {
-	s := &seat{enter: func() (func(), error) { return o.enter(r.Context(), of, sender) }}
+	s := &seat{enter: func() (func(), error) { return o.enter(r.Context(), of, sender, of.weightOf(r)) }}
 	defer s.giveBack()
 	if r.Body == nil || r.Body == http.NoBody {
 		if err := s.take(); err != nil {

@@ -18,7 +18,7 @@ var ErrImpatient = errors.New("the request has waited too long")
 // ClassOptions are the bounds of a Class. All must be above 0.
 type ClassOptions struct {
 	Seats     int           // requests in progress at one time
-	PerSender int           // seats that one sender may have while there are others
+	PerSender int           // most weight of the requests in progress of one sender while there are others
 	Rest      time.Duration // minimum time for which a seat stays empty after a request of a sender with the maximum of seats; 0 for none
 	Queue     int           // requests of one sender that may wait
 	Waiting   int           // requests of all senders that may wait
@@ -51,7 +51,8 @@ const mostRest = 20 * time.Millisecond
 // sender is one sender of requests.
 type sender struct {
 	name   string
-	seated int
+	seated int           // requests
+	weight int           // of these requests
 	queue  *list.List    // of *ticket, oldest first
 	ready  *list.Element // nil if it is not in ready
 }
@@ -59,6 +60,7 @@ type sender struct {
 // ticket is a request that waits.
 type ticket struct {
 	called chan error // receives nil with the seat, or why there is none
+	weight int
 	at     *list.Element
 }
 
@@ -67,10 +69,11 @@ func NewClass(opts ClassOptions) *Class {
 	return &Class{opts: opts, free: opts.Seats, senders: map[string]*sender{}, ready: list.New()}
 }
 
-// Enter waits for a seat. The caller must call leave; further calls have no effect. leave
+// Enter waits for a seat for a request with a weight, of at least 1. A heavy request has one seat,
+// and counts as several of its sender. The caller must call leave; further calls have no effect. leave
 // is for one goroutine. The error is ErrQueueFull, ErrImpatient or ctx's.
-func (c *Class) Enter(ctx context.Context, name string) (leave func(), err error) {
-	s, waits, err := c.arrive(name)
+func (c *Class) Enter(ctx context.Context, name string, weight int) (leave func(), err error) {
+	s, waits, err := c.arrive(name, weight)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +86,7 @@ func (c *Class) Enter(ctx context.Context, name string) (leave func(), err error
 	return func() {
 		if !left {
 			left = true
-			c.leave(s, time.Since(began))
+			c.leave(s, weight, time.Since(began))
 		}
 	}, nil
 }
@@ -96,7 +99,7 @@ func (c *Class) Load() (seated, waiting int) {
 }
 
 // arrive gives a request its seat, or a ticket if it must wait.
-func (c *Class) arrive(name string) (*sender, *ticket, error) {
+func (c *Class) arrive(name string, weight int) (*sender, *ticket, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.senders[name]
@@ -110,16 +113,17 @@ func (c *Class) arrive(name string) (*sender, *ticket, error) {
 		}
 		c.last = name
 	}
-	if c.free > 0 && s.queue.Len() == 0 && c.mayHaveAnother(s) {
+	if c.free > 0 && s.queue.Len() == 0 && c.mayHaveAnother(s, weight) {
 		c.free--
 		s.seated++
+		s.weight += weight
 		return s, nil, nil
 	}
 	if s.queue.Len() >= c.opts.Queue || c.waiting >= c.opts.Waiting && !c.refuseLongest(s) {
 		c.forget(s)
 		return nil, nil, ErrQueueFull
 	}
-	t := &ticket{called: make(chan error, 1)}
+	t := &ticket{called: make(chan error, 1), weight: weight}
 	t.at = s.queue.PushBack(t)
 	c.waiting++
 	c.line(s)
@@ -163,7 +167,7 @@ func (c *Class) giveUp(s *sender, t *ticket, err error) error {
 	select {
 	case called := <-t.called:
 		if called == nil {
-			c.leaveLocked(s)
+			c.leaveLocked(s, t.weight)
 		}
 	default:
 		c.take(s, t.at)
@@ -182,7 +186,7 @@ func (c *Class) take(s *sender, at *list.Element) *ticket {
 
 // line puts a sender in the line for the next seats, or out of it.
 func (c *Class) line(s *sender) {
-	switch may := s.queue.Len() > 0 && c.mayHaveAnother(s); {
+	switch may := s.queue.Len() > 0 && c.mayHaveAnother(s, s.next().weight); {
 	case may && s.ready == nil:
 		s.ready = c.ready.PushBack(s)
 	case !may && s.ready != nil:
@@ -191,9 +195,13 @@ func (c *Class) line(s *sender) {
 	}
 }
 
-// mayHaveAnother reports whether a sender may have one more seat.
-func (c *Class) mayHaveAnother(s *sender) bool {
-	return s.seated < c.opts.PerSender || c.isAlone()
+// next returns the oldest request that waits.
+func (s *sender) next() *ticket { return s.queue.Front().Value.(*ticket) }
+
+// mayHaveAnother reports whether a sender may have a seat for one more request of a weight. It
+// may always have one.
+func (c *Class) mayHaveAnother(s *sender, weight int) bool {
+	return s.seated == 0 || s.weight+weight <= c.opts.PerSender || c.isAlone()
 }
 
 // isAlone reports whether all requests were of one sender for a while.
@@ -209,34 +217,37 @@ func (c *Class) forget(s *sender) {
 // leave frees the seat of a request that took some time. A sender that has its most of
 // seats leaves it empty for as long first, so that the processors and the disk are not
 // always busy with it.
-func (c *Class) leave(s *sender, took time.Duration) {
+func (c *Class) leave(s *sender, weight int, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.opts.Rest == 0 || s.seated < c.opts.PerSender || c.isAlone() {
-		c.leaveLocked(s)
+	if c.opts.Rest == 0 || s.weight+weight <= c.opts.PerSender || c.isAlone() {
+		c.leaveLocked(s, weight)
 		return
 	}
 	time.AfterFunc(min(max(took, c.opts.Rest), mostRest), func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.leaveLocked(s)
+		c.leaveLocked(s, weight)
 	})
 }
 
 // leaveLocked frees a seat and gives the free seats to the senders that are ready.
-func (c *Class) leaveLocked(s *sender) {
+func (c *Class) leaveLocked(s *sender, weight int) {
 	c.free++
 	s.seated--
+	s.weight -= weight
 	c.line(s)
 	for c.free > 0 && c.ready.Len() > 0 {
 		next := c.ready.Front().Value.(*sender)
-		if !c.mayHaveAnother(next) { // It was alone when it got in line.
+		if !c.mayHaveAnother(next, next.next().weight) { // It was alone when it got in line.
 			c.line(next)
 			continue
 		}
 		c.free--
 		next.seated++
-		t := c.take(next, next.queue.Front())
+		t := next.next()
+		next.weight += t.weight
+		c.take(next, t.at)
 		if next.ready != nil {
 			c.ready.MoveToBack(next.ready)
 		}

@@ -16,7 +16,7 @@ import (
 func newClass() *Class {
 	c := NewClass(ClassOptions{Seats: 4, PerSender: 3, Queue: 8, Waiting: 12, Patience: time.Minute})
 	for _, name := range []string{"first", "second"} {
-		if leave, err := c.Enter(context.Background(), name); err == nil {
+		if leave, err := c.Enter(context.Background(), name, 1); err == nil {
 			leave()
 		}
 	}
@@ -31,7 +31,7 @@ func TestSendersTakeTurns(t *testing.T) {
 		var order []string
 		ask := func(name string) {
 			go func() {
-				leave, err := c.Enter(t.Context(), name)
+				leave, err := c.Enter(t.Context(), name, 1)
 				if err != nil {
 					t.Error(err)
 					return
@@ -70,10 +70,10 @@ func TestASenderLeavesSeatsToOthers(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for range 8 {
-			go func() { _, _ = c.Enter(ctx, "stuck") }()
+			go func() { _, _ = c.Enter(ctx, "stuck", 1) }()
 		}
 		synctest.Wait()
-		leave, err := c.Enter(ctx, "other")
+		leave, err := c.Enter(ctx, "other", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,12 +85,36 @@ func TestASenderLeavesSeatsToOthers(t *testing.T) {
 	})
 }
 
+// TestHeavyRequestsCountAsSeveral: a sender has fewer of them at one time, at least one, and
+// others have as many seats as before.
+func TestHeavyRequestsCountAsSeveral(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		for weight, want := range map[int]int{1: 3, 2: 1, 3: 1, 5: 1} {
+			c := newClass()
+			for range 8 {
+				go func() { _, _ = c.Enter(ctx, "heavy", weight) }()
+			}
+			synctest.Wait()
+			if seated, _ := c.Load(); seated != want {
+				t.Errorf("%d requests of weight %d are in progress, want %d", seated, weight, want)
+			}
+			for i := range 4 - want {
+				if _, err := c.Enter(ctx, fmt.Sprint("light-", i), 1); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		cancel()
+	})
+}
+
 // TestASenderAloneMayHaveAllSeats, until another one comes.
 func TestASenderAloneMayHaveAllSeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClass()
 		enter := func(name string) func() {
-			leave, err := c.Enter(t.Context(), name)
+			leave, err := c.Enter(t.Context(), name, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +151,7 @@ func TestTheLongestQueueIsRefused(t *testing.T) {
 		results := make(chan error, 100)
 		ask := func(name string) {
 			go func() {
-				_, err := c.Enter(ctx, name)
+				_, err := c.Enter(ctx, name, 1)
 				results <- err
 			}()
 			synctest.Wait()
@@ -135,7 +159,7 @@ func TestTheLongestQueueIsRefused(t *testing.T) {
 		for range 11 { // Three have a seat.
 			ask("greedy")
 		}
-		if _, err := c.Enter(ctx, "greedy"); !errors.Is(err, ErrQueueFull) {
+		if _, err := c.Enter(ctx, "greedy", 1); !errors.Is(err, ErrQueueFull) {
 			t.Errorf("the queue of one sender is full: %v", err)
 		}
 		for i := range 6 { // The first has a seat.
@@ -165,14 +189,14 @@ func TestARequestIsImpatient(t *testing.T) {
 		c := newClass()
 		var leaves []func()
 		for _, name := range []string{"a", "a", "a", "b"} {
-			leave, err := c.Enter(t.Context(), name)
+			leave, err := c.Enter(t.Context(), name, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			leaves = append(leaves, leave)
 		}
 		began := time.Now()
-		if _, err := c.Enter(t.Context(), "c"); !errors.Is(err, ErrImpatient) || time.Since(began) != time.Minute {
+		if _, err := c.Enter(t.Context(), "c", 1); !errors.Is(err, ErrImpatient) || time.Since(began) != time.Minute {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 		for _, leave := range leaves {
@@ -201,7 +225,7 @@ func TestSeatsAreNeverLost(t *testing.T) {
 					end := make(chan struct{})
 					cancels, ends = append(cancels, cancel), append(ends, end)
 					go func() {
-						if leave, err := c.Enter(ctx, fmt.Sprint(step%5)); err == nil {
+						if leave, err := c.Enter(ctx, fmt.Sprint(step%5), 1+step%4); err == nil {
 							<-end
 							leave()
 						}
@@ -243,10 +267,10 @@ func check(t *testing.T, c *Class) {
 	seated, waiting := 0, 0
 	for name, s := range c.senders {
 		seated, waiting = seated+s.seated, waiting+s.queue.Len()
-		if s.seated > c.opts.PerSender || s.queue.Len() > c.opts.Queue || s.seated+s.queue.Len() == 0 {
-			t.Errorf("sender %s: %d seated, %d waiting", name, s.seated, s.queue.Len())
+		if s.weight > c.opts.PerSender && s.seated > 1 || s.weight < s.seated || s.queue.Len() > c.opts.Queue || s.seated+s.queue.Len() == 0 {
+			t.Errorf("sender %s: %d seated with a weight of %d, %d waiting", name, s.seated, s.weight, s.queue.Len())
 		}
-		if s.queue.Len() > 0 && c.free > 0 && s.seated < c.opts.PerSender {
+		if s.queue.Len() > 0 && c.free > 0 && (s.seated == 0 || s.weight+s.next().weight <= c.opts.PerSender) {
 			t.Errorf("sender %s waits beside %d free seats", name, c.free)
 		}
 	}
