@@ -57,7 +57,7 @@ matrix: .tools/kube-apiserver ## compare who may do what with a real kube-apiser
 	go test ./internal/e2e -timeout 1h -run TestMatrixAgainstKubernetes -v -matrix $(MATRIX)
 
 .PHONY: build
-build: ## build bin/pilot-api and bin/istioctl
+build: ## build bin/pilot-api, bin/istioctl and bin/pilot-agent
 	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 .PHONY: run
@@ -101,7 +101,7 @@ check: lint build .tools/envoy .tools/kubectl ## the one command before sending:
 .PHONY: supply
 supply: build ## check licences, write bills of materials (bin/*.cdx.json), look for known vulnerabilities (VULNDB=file:///folder for a copy of the database), and build twice to compare
 	@cd internal/tools/supply && go build -o ../../../.tools/supply .
-	@for program in pilot-api istioctl; do \
+	@for program in pilot-api istioctl pilot-agent; do \
 		.tools/supply licences bin/$$program > bin/$$program.licences && .tools/supply sbom bin/$$program > bin/$$program.cdx.json || exit 1; \
 		echo "$$program: $$(wc -l < bin/$$program.licences) modules, all with known licences; bin/$$program.cdx.json"; \
 	done
@@ -115,7 +115,7 @@ docs: ## write the generated pages anew: fields and their tests, mesh settings, 
 	go test ./mesh -run SettingsPage -update
 	go test ./internal/traffic -run MatchingPage -update
 	go test ./cmd/istioctl -run 'TestDocs|TestMessagesPage' -update
-	go test ./cmd/pilot-api -run FlagsPage -update
+	go test ./cmd/pilot-api ./cmd/pilot-agent -run FlagsPage -update
 
 .PHONY: envoy kubectl
 envoy: .tools/envoy ## fetch Envoy into .tools; what needs it does so by itself

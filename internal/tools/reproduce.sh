@@ -10,7 +10,7 @@ for dir in a/deeper b; do
 	git worktree add -q --detach "$work/$dir" HEAD
 	(cd "$work/$dir" && GOCACHE="$work/cache-${dir%%/*}" make -s build >/dev/null)
 done
-for program in pilot-api istioctl; do
+for program in pilot-api istioctl pilot-agent; do
 	cmp "$work/a/deeper/bin/$program" "$work/b/bin/$program"
 	echo "$program: the same bytes twice, sha256 $(sha256sum "$work/b/bin/$program" | cut -c1-16)…"
 done
