@@ -16,7 +16,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 KUBERNETES  := v1.37.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # The database of vulnerabilities; empty means the one of Go's authors.
-VULNDB      :=
+VULNDB      ?=
 
 # Packages whose tests start servers and Envoys run two at a time; a hung one
 # is stopped with its stacks printed. Of parallel tests, which mostly wait, four run
@@ -24,13 +24,13 @@ VULNDB      :=
 TESTFLAGS   := -timeout 10m -p 2 -parallel 4
 # The streams and the API, and what they are compared with; BENCH=. is all, which
 # takes long.
-ROWS        := .
-BENCH       := ^Benchmark(Streams|Sent|Accepted|Poll|API|Rest)$$
-COUNT       := 1
-SOAK        :=
-HOSTILE     :=
-MATRIX      := 3
-FAULTS      := 2m
+ROWS        ?= .
+BENCH       ?= ^Benchmark(Streams|Sent|Accepted|Poll|API|Rest)$$
+COUNT       ?= 1
+SOAK        ?=
+HOSTILE     ?=
+MATRIX      ?= 3
+FAULTS      ?= 2m
 
 export CGO_ENABLED := 0
 # The programs, the checks and the tests share what they compile, in any folder.
