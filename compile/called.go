@@ -1,11 +1,13 @@
 package compile
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // A proxy that has only the hosts that it calls has a part of each table. The part has the
@@ -14,19 +16,64 @@ import (
 // the wildcard would never be found. In place of a wildcard, a virtual host has the called
 // hosts that the wildcard is for (docs/decisions/043-on-demand.md).
 
-// calledTables returns the tables of the scope with only the hosts that the caller calls,
-// and lists of the clusters that they lead to.
-func (c *writer) calledTables(http *outbound) (tables []*ir.RouteTable, clusters [][]*ir.Cluster) {
-	if c.caller.called.Everything() {
-		tables, clusters = c.tablesOf(http), [][]*ir.Cluster{http.clusters}
-		for i, t := range tables {
-			marked := *t
-			marked.OnDemand = true
-			tables[i] = c.ownTable(&marked)
-		}
-		return tables, clusters
+// layOutCalled returns the layout of the tables of the scope, by port, with at least the
+// virtual hosts that take the called hosts, and with those domains that they have in the
+// whole tables. It reads no other services, so that they cost nothing.
+func (c *writer) layOutCalled() []*tableLayout {
+	if tables := c.plan.layOutContenders(c.scope, c.caller.called); tables != nil {
+		return tables
 	}
-	for _, t := range http.tables {
+	whole := c.plan.layouts.Get(c.plan.r, c.scope)
+	c.plan.problems.Add(whole.problems...)
+	return whole.tables
+}
+
+// layOutContenders returns nil if only the whole tables will do.
+func (p *plan) layOutContenders(s scope, called *mesh.Called) []*tableLayout {
+	if s.sidecar.limits() || p.pilot().ShortNamesByCaller {
+		return nil
+	}
+	tables, found := map[int]*table{}, map[int]*contenders{}
+	for _, open := range p.openPortsIn(s) {
+		tables[open.number] = newTable(open.number, open.first)
+		tables[open.number].declaredBy(open.first.Origin.Ref())
+	}
+	for number := range tables {
+		if found[number] = p.contendersAt(s, number, called.At(number)); found[number] == nil {
+			return nil
+		}
+	}
+	if tables[undeclaredPort] == nil && p.undeclaredSigns.Get(p.r, ruleScope(s)) != (undeclaredSigns{}) {
+		if found[undeclaredPort] = p.contendersAt(s, undeclaredPort, called.At(undeclaredPort)); found[undeclaredPort] == nil {
+			return nil
+		}
+		p.openForUndeclared(s, p.undeclaredIn(s), tables)
+	}
+	out := []*tableLayout{}
+	for _, number := range slices.Sorted(maps.Keys(tables)) {
+		out = append(out, p.layOutSome(s, tables[number], found[number]))
+	}
+	return out
+}
+
+func (p *plan) layOutSome(s scope, t *table, some *contenders) *tableLayout {
+	for _, svc := range some.services {
+		for _, port := range svc.Ports {
+			if port.Number == t.port && p.routesHTTP(svc, port) {
+				t.declaredBy(svc.Origin.Ref())
+				t.add(newCandidate(svc, port, s.domain))
+			}
+		}
+	}
+	laid := p.layOutTable(s, t, some.rules)
+	laid.stretches = []*stretch{{entries: laid.entries}}
+	return laid
+}
+
+// calledTables returns tables with only the hosts that the caller calls, and lists of the
+// clusters that they lead to.
+func (c *writer) calledTables(laid []*tableLayout) (tables []*ir.RouteTable, clusters [][]*ir.Cluster) {
+	for _, t := range laid {
 		table, lists := c.calledTable(t)
 		tables, clusters = append(tables, table), append(clusters, lists...)
 	}
@@ -34,7 +81,7 @@ func (c *writer) calledTables(http *outbound) (tables []*ir.RouteTable, clusters
 	return tables, [][]*ir.Cluster{union(clusters)}
 }
 
-func (c *writer) calledTable(t *scopeTable) (*ir.RouteTable, [][]*ir.Cluster) {
+func (c *writer) calledTable(t *tableLayout) (*ir.RouteTable, [][]*ir.Cluster) {
 	found := t.find(c.caller.called.At(t.port))
 	var hosts []*ir.VirtualHost
 	var clusters [][]*ir.Cluster
@@ -43,11 +90,11 @@ func (c *writer) calledTable(t *scopeTable) (*ir.RouteTable, [][]*ir.Cluster) {
 			hosts = append(hosts, withDomains(t.unknown, f.named))
 			continue
 		}
-		part := f.part
-		if f.part.varies {
+		part := c.plan.hosts.Get(c.plan.r, hostKey{f.entry, nil})
+		if part.varies {
 			part = c.plan.hosts.Get(c.plan.r, hostKey{f.entry, c.caller})
-			c.plan.problems.Add(part.problems...)
 		}
+		c.plan.problems.Add(part.problems...)
 		hosts, clusters = append(hosts, withDomains(part.host, f.named)), append(clusters, part.clusters)
 	}
 	out := &ir.RouteTable{Name: strconv.Itoa(t.port), IgnorePort: t.ignorePort, OnDemand: true, VirtualHosts: hosts}
@@ -68,23 +115,22 @@ func withDomains(h *ir.VirtualHost, named []string) *ir.VirtualHost {
 
 // foundHost is an entry that takes called hosts.
 type foundHost struct {
-	entry *entry // nil for the virtual host of unknown hosts
-	part  *hostPart
+	entry *entry   // nil for the virtual host of unknown hosts
 	named []string // hosts that it takes by a wildcard, sorted
 }
 
 // find returns the entries that take some hosts, each once.
-func (t *scopeTable) find(hosts []string) []*foundHost {
+func (t *tableLayout) find(hosts []string) []*foundHost {
 	var out []*foundHost
 	known := map[*entry]*foundHost{}
 	for _, host := range hosts {
-		e, part, byName := t.taking(host)
+		e, byName := t.taking(host)
 		if e == nil && t.unknown == nil {
 			continue
 		}
 		f := known[e]
 		if f == nil {
-			f = &foundHost{entry: e, part: part}
+			f = &foundHost{entry: e}
 			known[e], out = f, append(out, f)
 		}
 		if !byName {
@@ -103,20 +149,20 @@ type wildDomain struct {
 // taking returns the entry that takes the requests for a host, as an Envoy finds it: by the
 // name, else by the longest domain with a leading star, else by the longest with a star at
 // the end. byName reports whether it is by the name. The entry is nil if there is none.
-func (t *scopeTable) taking(host string) (e *entry, part *hostPart, byName bool) {
+func (t *tableLayout) taking(host string) (e *entry, byName bool) {
 	best := 0
-	for i, b := range t.tableLayout.stretches {
+	for _, b := range t.stretches {
 		b.finding.Do(b.index)
 		if at, ok := b.exact[host]; ok {
-			return b.entries[at], t.stretches[i].parts[at], true
+			return b.entries[at], true
 		}
 		for _, w := range b.wild {
 			if rank := w.rank(host); rank > best {
-				best, e, part = rank, b.entries[w.at], t.stretches[i].parts[w.at]
+				best, e = rank, b.entries[w.at]
 			}
 		}
 	}
-	return e, part, false
+	return e, false
 }
 
 // index finds the domains of the entries.

@@ -65,6 +65,13 @@ func compareCalled(rt *rapid.T, whole, some *ir.Config, hosts []string) {
 			if strings.Contains(strings.Join(h.Domains, " "), "*") {
 				rt.Errorf("table %s has domains %v, which hide hosts that it lacks", table.Name, h.Domains)
 			}
+			// A domain that the workload has not called must lead where it leads in the whole
+			// table, because the proxy asks for no host that it has.
+			for _, domain := range h.Domains {
+				if want := takes(whole.RouteTables[i], domain); want == nil || want.Name != h.Name {
+					rt.Errorf("table %s sends %s to %s, want %v", table.Name, domain, h.Name, want)
+				}
+			}
 		}
 		for _, host := range hosts {
 			want, got := takes(whole.RouteTables[i], host), takes(table, host)

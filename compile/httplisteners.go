@@ -9,8 +9,8 @@ import (
 
 // httpListeners writes a listener for each table. It accepts traffic to any address
 // at the port.
-func (c *writer) httpListeners(http *outbound) {
-	for _, t := range http.tables {
+func (c *writer) httpListeners(tables []*tableLayout) {
+	for _, t := range tables {
 		if t.port == c.plan.settings.ProxyListenPort {
 			c.reportOwnPort(t.origins[0], t.port)
 			continue
@@ -23,7 +23,7 @@ func (c *writer) httpListeners(http *outbound) {
 			continue
 		}
 		if l := c.tcp[ir.HostPort{Host: anyAddress, Port: t.port}]; l != nil {
-			c.reportHTTPLost(l, t.tableLayout)
+			c.reportHTTPLost(l, t)
 		}
 		c.listen(c.withBeside(&ir.Listener{
 			IP: anyAddress, Port: t.port, Direction: ir.Outbound,

@@ -87,27 +87,30 @@ func (rd *reader) exceptedAtPort(at servicePort) exceptions {
 // layOut returns the layout of a scope. Parts that equal those of another scope, or
 // of an earlier layout, are shared.
 func (p *plan) layOut(s scope) *layout {
-	tables, undeclared := p.gather(s), p.undeclared.Get(p.r, s)
+	tables, undeclared := p.gather(s), p.undeclaredIn(s)
 	p.openForUndeclared(s, undeclared, tables)
-	d, owners := p.forScope(s), p.addressesIn(s)
 	out := &layout{}
 	for _, number := range slices.Sorted(maps.Keys(tables)) {
-		t := tables[number]
-		p.problems.Add(t.claimDomains(d, owners)...)
-		laid := &tableLayout{port: number, first: t.first, ignorePort: s.role == mesh.Sidecar, origins: t.origins, entries: t.plain}
-		for _, host := range p.sound(t) {
-			at := servicePort{host.service, host.port}
-			laid.entries = append(laid.entries, p.entry(at, p.commonScope(s, at), host))
-		}
-		laid.entries = append(laid.entries, p.undeclaredEntries(s, laid, undeclared)...)
-		if byName := func(a, b *entry) int { return cmp.Compare(a.name, b.name) }; !slices.IsSortedFunc(laid.entries, byName) {
-			slices.SortFunc(laid.entries, byName)
-		}
-		laid.unknown = p.unknownHost(s, laid)
-		out.tables = append(out.tables, p.laid.table(laid))
+		out.tables = append(out.tables, p.laid.table(p.layOutTable(s, tables[number], undeclared)))
 	}
 	out.problems = p.problems.List()
 	return p.laid.layouts.one(out, (*layout).equal)
+}
+
+// layOutTable returns the layout of a table whose services are collected.
+func (p *plan) layOutTable(s scope, t *table, undeclared *undeclared) *tableLayout {
+	p.problems.Add(t.claimDomains(p.forScope(s), p.addressesIn(s))...)
+	laid := &tableLayout{port: t.port, first: t.first, ignorePort: s.role == mesh.Sidecar, origins: t.origins, entries: t.plain}
+	for _, host := range p.sound(t) {
+		at := servicePort{host.service, host.port}
+		laid.entries = append(laid.entries, p.entry(at, p.commonScope(s, at), host))
+	}
+	laid.entries = append(laid.entries, p.undeclaredEntries(s, laid, undeclared)...)
+	if byName := func(a, b *entry) int { return cmp.Compare(a.name, b.name) }; !slices.IsSortedFunc(laid.entries, byName) {
+		slices.SortFunc(laid.entries, byName)
+	}
+	laid.unknown = p.unknownHost(s, laid)
+	return laid
 }
 
 // gather returns a table per port with all services that proxies of the scope may

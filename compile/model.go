@@ -110,11 +110,17 @@ type model struct {
 	layouts           *query.Query[scope, *layout]
 	addresses         *query.Query[addressKey, *addressOwners]
 	seesApart         *query.Query[none, map[string]bool]
-	findingRuledHosts *query.Query[none, []string]
-	ruledHostsNow     *list[string]
-	ruledHosts        *query.Input[none, *list[string]] // the same list as an input, which all other queries read
+	openPorts         *query.Query[scope, []openPort]
+	httpNumbers       *query.Query[none, []int]
+	findingRuledHosts *query.Query[none, []ruledHosts]
+	ruledNow          map[ruledGroup]ruledHosts
+	ruledHosts        *query.Input[ruledGroup, *ruledHosts] // the same hosts as inputs, which all other queries read
+	ruledGroups       *query.Input[none, *list[ruledGroup]]
+	groupExcept       *query.Query[ruledGroup, exceptions] // callers with other VirtualServices for a host of the group
 	ruled             *query.Query[ruledKey, ruledHost]
 	undeclared        *query.Query[scope, *undeclared]
+	undeclaredOf      *query.Query[undeclaredKey, *undeclared]
+	undeclaredSigns   *query.Query[scope, undeclaredSigns]
 	findingCrowds     *query.Query[none, []*virtualService]
 	crowdsNow         *list[virtualService]
 	crowds            *query.Input[none, *list[virtualService]] // like ruledHosts
@@ -163,7 +169,7 @@ func deepEqual[V any](a, b V) bool { return reflect.DeepEqual(a, b) }
 // newModel returns the model of an empty mesh.
 func newModel(settings *mesh.Settings, graph *query.Graph) *model {
 	m := &model{settings: settings, graph: graph, callers: map[string]*caller{}}
-	m.registry = newRegistry(m.graph, m.countPorts)
+	m.registry = newRegistry(m.graph, m)
 	m.budget = newBudget(m)
 	m.passthrough = passthrough(settings)
 	m.readKinds()
@@ -333,10 +339,16 @@ func (m *model) writeViews() {
 	m.layouts = newQuery(m, equal, (*plan).layOut)
 	m.addresses = newQuery(m, (*addressOwners).equal, (*plan).findAddressOwners)
 	m.seesApart = newQuery(m, maps.Equal[map[string]bool, map[string]bool], func(p *plan, _ none) map[string]bool { return p.findSeesApart() })
-	m.findingRuledHosts = newQuery(m, slices.Equal[[]string], (*plan).findRuledHosts)
-	m.ruledHosts = query.NewInput[none, *list[string]](m.graph)
+	m.openPorts = newQuery(m, slices.Equal[[]openPort], (*plan).findOpenPorts)
+	m.httpNumbers = newQuery(m, slices.Equal[[]int], (*plan).findHTTPNumbers)
+	m.findingRuledHosts = newQuery(m, func(a, b []ruledHosts) bool { return slices.EqualFunc(a, b, ruledHosts.equal) }, (*plan).findRuledHosts)
+	m.ruledHosts = query.NewInput[ruledGroup, *ruledHosts](m.graph)
+	m.ruledGroups = query.NewInput[none, *list[ruledGroup]](m.graph)
+	m.groupExcept = newQuery(m, exceptions.equal, (*plan).exceptedInGroup)
 	m.ruled = newQuery(m, equal, (*plan).findRuled)
-	m.undeclared = newQuery(m, (*undeclared).equal, (*plan).undeclaredIn)
+	m.undeclared = newQuery(m, (*undeclared).equal, (*plan).findUndeclared)
+	m.undeclaredOf = newQuery(m, (*undeclared).equal, (*plan).findUndeclaredOf)
+	m.undeclaredSigns = newQuery(m, equal, (*plan).findUndeclaredSigns)
 	m.findingCrowds = newQuery(m, slices.Equal[[]*virtualService], (*plan).findCrowds)
 	m.crowds = query.NewInput[none, *list[virtualService]](m.graph)
 	m.standIns = newQuery(m, equal, newStandIn)

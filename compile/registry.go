@@ -19,6 +19,10 @@ type registry struct {
 	byNamespace *index[string, mesh.Service]
 	beneath     *index[string, mesh.Service] // by the wildcards that stand for them
 	namesakes   *index[string, mesh.Service] // services of the mesh, by host name up to the first dot
+	byName      *index[string, mesh.Service] // by the names by which some callers call them by HTTP
+	wild        *index[none, mesh.Service]   // those with HTTP whose host is a wildcard
+	byHTTP      *index[int, mesh.Service]    // by their ports with HTTP
+	byTCP       *index[none, mesh.Service]   // those with a port that has neither HTTP nor UDP
 	instances   *query.Input[*mesh.Service, *list[mesh.Instance]]
 	closedPorts *query.Input[none, *mesh.ClosedPorts]
 	under       *query.Input[audience, portSums] // by the wildcards that cover their hosts
@@ -29,7 +33,7 @@ type registry struct {
 	members map[*mesh.Service]*list[mesh.Instance]
 }
 
-func newRegistry(g *query.Graph, count func(*mesh.Service) portSums) *registry {
+func newRegistry(g *query.Graph, m *model) *registry {
 	return &registry{
 		services:    newIndex(g, mesh.CompareServices, func(*mesh.Service) []none { return []none{{}} }),
 		byHost:      newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []string { return []string{svc.Hostname} }),
@@ -43,13 +47,27 @@ func newRegistry(g *query.Graph, count func(*mesh.Service) portSums) *registry {
 			}
 			return nil
 		}),
+		byName: newIndex(g, mesh.CompareServices, m.namesOf),
+		byHTTP: newIndex(g, mesh.CompareServices, m.httpNumbersOf),
+		wild: newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []none {
+			if strings.HasPrefix(svc.Hostname, "*") && len(m.httpNumbersOf(svc)) > 0 {
+				return []none{{}}
+			}
+			return nil
+		}),
+		byTCP: newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []none {
+			if m.countPorts(svc).other > 0 {
+				return []none{{}}
+			}
+			return nil
+		}),
 		instances:   query.NewInput[*mesh.Service, *list[mesh.Instance]](g),
 		closedPorts: query.NewInput[none, *mesh.ClosedPorts](g),
 		known:       map[*mesh.Service]*mesh.Service{},
 		members:     map[*mesh.Service]*list[mesh.Instance]{},
 		under:       query.NewInput[audience, portSums](g),
 		sums:        map[audience]portSums{},
-		count:       count,
+		count:       m.countPorts,
 	}
 }
 
@@ -80,6 +98,10 @@ func (reg *registry) update(changes []mesh.ServiceChange) {
 	reg.byNamespace.update(changed)
 	reg.namesakes.update(changed)
 	reg.beneath.update(changed)
+	reg.byName.update(changed)
+	reg.byHTTP.update(changed)
+	reg.wild.update(changed)
+	reg.byTCP.update(changed)
 	reg.sum(changed)
 }
 

@@ -58,9 +58,10 @@ func TestOutsideOfASidecar(t *testing.T) {
 	}
 	// What the new VirtualService multiplies to, for which the HTTP ports are counted,
 	// whether its host is that of an EgressRule, and which hosts have rules; then whether
-	// callers of different namespaces follow others for the host, whether these follow one,
-	// and all that they follow.
-	const counted = 7
+	// callers of different namespaces follow others for the host, and for a host of its
+	// group; whether these follow one, which of the group, whether any, and all that they
+	// follow.
+	const counted = 10
 	if n := compiler.Runs() - runs; n > counted {
 		t.Errorf("%d results were computed again", n-counted)
 	}

@@ -42,10 +42,13 @@ func (c *writer) outboundTCP() []*ir.Cluster {
 // scope.
 func (p *plan) writeTCP(s scope, who *caller, last *outboundTCP) *outboundTCP {
 	c := p.writer(s, who)
-	c.tables, c.tcp = map[int]*tableLayout{}, map[ir.HostPort]*ir.Listener{}
+	c.httpAt, c.tcp = map[int]*mesh.Service{}, map[ir.HostPort]*ir.Listener{}
 	c.owners = p.addressesIn(s)
-	for _, t := range p.layouts.Get(p.r, s).tables {
-		c.tables[t.port] = t
+	for _, open := range p.openPortsIn(s) {
+		c.httpAt[open.number] = open.first
+	}
+	if first := p.openedByRules(s); first != nil && c.httpAt[undeclaredPort] == nil {
+		c.httpAt[undeclaredPort] = first
 	}
 	c.tcpPorts()
 	out := &outboundTCP{byAddress: c.tcp, clusters: c.sortedClusters(), varies: c.varies, problems: p.problems.List()}
@@ -72,7 +75,7 @@ func (p *plan) writeTCP(s scope, who *caller, last *outboundTCP) *outboundTCP {
 func (c *writer) tcpPorts() {
 	var shared []*ir.Listener
 	parts := map[*ir.Listener]*tcpParts{}
-	for _, svc := range wildcardsLast(c.plan.inOwnerOrder(c.plan.servicesFor(c.scope))) {
+	for _, svc := range wildcardsLast(c.plan.inOwnerOrder(c.plan.tcpServicesFor(c.scope))) {
 		for _, port := range c.plan.portsFor(c.scope, svc) {
 			if c.plan.routesHTTP(svc, port) || port.Protocol == mesh.UDP {
 				continue
@@ -255,7 +258,7 @@ func (c *writer) tcpAddresses(svc *mesh.Service, port *mesh.Port) []tcpAddress {
 	if len(blocks) == 0 || c.scope.role == mesh.Router {
 		return []tcpAddress{{ip: anyAddress}}
 	}
-	alone := !svc.External || c.tables[port.Number] != nil && !c.plan.pilot().TCPTakesHTTPPort
+	alone := !svc.External || c.httpAt[port.Number] != nil && !c.plan.pilot().TCPTakesHTTPPort
 	named := len(c.plan.namedBefore(c.owners.named[port.Number], svc)) > 0
 	var out []tcpAddress
 	for _, block := range blocks {
@@ -288,11 +291,11 @@ func (c *writer) anyAddressTaken(svc *mesh.Service, port *mesh.Port, destination
 		c.reportOwnPort(svc.Origin.Ref(), port.Number)
 		return true
 	}
-	t := c.tables[port.Number]
-	if t == nil || c.plan.pilot().TCPTakesHTTPPort {
+	first := c.httpAt[port.Number]
+	if first == nil || c.plan.pilot().TCPTakesHTTPPort {
 		return false
 	}
-	c.reportTCP(svc, port, destinations, fmt.Sprintf("HTTP services, such as %s, use the port", t.first.Hostname))
+	c.reportTCP(svc, port, destinations, fmt.Sprintf("HTTP services, such as %s, use the port", first.Hostname))
 	return true
 }
 

@@ -1,7 +1,9 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -59,15 +61,43 @@ func (rd *reader) settledService(host string) *mesh.Service {
 	return svc
 }
 
+// ruledGroup is a part of the ruled hosts: those that VirtualServices of a namespace name.
+// Wildcards are apart. Most callers follow the same rules for a whole group, and share
+// what is found about it.
+type ruledGroup struct {
+	namespace string
+	wild      bool
+}
+
+// ruledHosts is a group with its hosts, sorted, each once.
+type ruledHosts struct {
+	ruledGroup
+	hosts []string
+}
+
+func (h ruledHosts) equal(other ruledHosts) bool {
+	return h.ruledGroup == other.ruledGroup && slices.Equal(h.hosts, other.hosts)
+}
+
 // findRuledHosts returns the hosts of all VirtualServices with HTTP routes for
-// sidecars, sorted, each once.
-func (rd *reader) findRuledHosts(none) []string {
-	var out []string
+// sidecars. The groups are sorted.
+func (rd *reader) findRuledHosts(none) []ruledHosts {
+	groups := map[ruledGroup][]string{}
 	for _, vs := range rd.virtualHTTP.under(rd, none{}) {
-		out = append(out, rd.virtualOf.names(vs)...)
+		for _, name := range rd.virtualOf.names(vs) {
+			g := ruledGroup{vs.ref.Namespace, strings.HasPrefix(name, "*")}
+			groups[g] = append(groups[g], name)
+		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	var out []ruledHosts
+	for g, hosts := range groups {
+		slices.Sort(hosts)
+		out = append(out, ruledHosts{g, slices.Compact(hosts)})
+	}
+	slices.SortFunc(out, func(a, b ruledHosts) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(fmt.Sprint(a.wild), fmt.Sprint(b.wild)))
+	})
+	return out
 }
 
 // settleRuledHosts updates the ruled hosts and the crowds. So a change of a
@@ -78,17 +108,24 @@ func (m *model) settleRuledHosts(r *query.Reader) {
 		m.crowdsNow = newList(crowds)
 		m.crowds.Set(none{}, m.crowdsNow)
 	}
-	hosts := m.findingRuledHosts.Keep(r, none{})
-	same := func(a string, b *string) bool { return a == *b }
-	if slices.EqualFunc(hosts, m.ruledHostsNow.listed(), same) {
-		return
+	found := m.findingRuledHosts.Keep(r, none{})
+	before, groups := m.ruledNow, []*ruledGroup{}
+	m.ruledNow = map[ruledGroup]ruledHosts{}
+	for _, now := range found {
+		groups, m.ruledNow[now.ruledGroup] = append(groups, &now.ruledGroup), now
+		if !now.equal(before[now.ruledGroup]) {
+			m.ruledHosts.Set(now.ruledGroup, &now)
+		}
 	}
-	var all []*string
-	for i := range hosts {
-		all = append(all, &hosts[i])
+	for g := range before {
+		if _, stays := m.ruledNow[g]; !stays {
+			m.ruledHosts.Set(g, nil)
+		}
 	}
-	m.ruledHostsNow = newList(all)
-	m.ruledHosts.Set(none{}, m.ruledHostsNow)
+	same := func(a, b *ruledGroup) bool { return *a == *b }
+	if !slices.EqualFunc(groups, m.ruledGroups.Value(none{}).listed(), same) {
+		m.ruledGroups.Set(none{}, newList(groups))
+	}
 }
 
 // newList returns nil if there are no items.
@@ -126,10 +163,7 @@ type ruledKey struct {
 
 // ruledIn returns how callers of a scope follow a VirtualService for a host.
 func (rd *reader) ruledIn(s scope, host string) ruledHost {
-	s.network, s.selection = "", ""
-	if !s.sidecar.limits() {
-		s.sidecar = nil
-	}
+	s = ruleScope(s)
 	if !rd.pilot().ShortNamesByCaller && !rd.virtualExcept.Get(rd.r, host).has(mesh.NamespaceOf(s.domain, rd.settings.Domain)) {
 		s.domain = ""
 	}
@@ -174,34 +208,128 @@ func (u *undeclared) equal(other *undeclared) bool {
 	return u.crowd == other.crowd && slices.Equal(u.hosts, other.hosts) && slices.Equal(u.first, other.first) && maps.Equal(u.through, other.through)
 }
 
+// add adds a host that callers follow like this.
+func (u *undeclared) add(host string, ruled ruledHost) {
+	if ruled.through != "" {
+		if u.through == nil {
+			u.through = map[string]string{}
+		}
+		u.through[host] = ruled.through
+	}
+	switch ruled.reach {
+	case asCrowd:
+		u.crowd = max(u.crowd, host)
+	case atAll:
+		u.hosts = append(u.hosts, host)
+	case atFirst:
+		u.first = append(u.first, host)
+	}
+}
+
+// sort sorts the hosts and keeps each once.
+func (u *undeclared) sort() {
+	for _, hosts := range []*[]string{&u.hosts, &u.first} {
+		slices.Sort(*hosts)
+		*hosts = slices.Compact(*hosts)
+	}
+}
+
 // undeclaredIn returns the undeclared hosts whose HTTP routes callers of a scope
 // follow.
-func (rd *reader) undeclaredIn(s scope) *undeclared {
-	out := &undeclared{}
-	if s.role != mesh.Sidecar {
-		return out
+func (rd *reader) undeclaredIn(s scope) *undeclared { return rd.undeclared.Get(rd.r, ruleScope(s)) }
+
+// ruleScope returns the part of a scope that decides which VirtualServices are followed.
+func ruleScope(s scope) scope {
+	s.network, s.selection = "", ""
+	if !s.sidecar.limits() {
+		s.sidecar = nil
 	}
-	for _, name := range rd.ruledHosts.Get(rd.r, none{}).listed() {
-		host := completed(*name, s.domain)
-		ruled := rd.ruledIn(s, host)
-		if ruled.through != "" {
+	return s
+}
+
+func (rd *reader) findUndeclared(s scope) *undeclared {
+	out := &undeclared{}
+	for part := range rd.undeclaredParts(s) {
+		out.crowd = max(out.crowd, part.crowd)
+		out.hosts, out.first = append(out.hosts, part.hosts...), append(out.first, part.first...)
+		for host, through := range part.through {
 			if out.through == nil {
 				out.through = map[string]string{}
 			}
-			out.through[host] = ruled.through
-		}
-		switch ruled.reach {
-		case asCrowd:
-			out.crowd = host
-		case atAll:
-			out.hosts = append(out.hosts, host)
-		case atFirst:
-			out.first = append(out.first, host)
+			out.through[host] = through
 		}
 	}
-	for _, hosts := range []*[]string{&out.hosts, &out.first} {
-		slices.Sort(*hosts)
-		*hosts = slices.Compact(*hosts)
+	out.sort()
+	return out
+}
+
+// undeclaredParts returns the undeclared hosts of each group. Only sidecars follow rules
+// for them.
+func (rd *reader) undeclaredParts(s scope) iter.Seq2[*undeclared, ruledGroup] {
+	return func(yield func(*undeclared, ruledGroup) bool) {
+		if s.role != mesh.Sidecar {
+			return
+		}
+		for _, g := range rd.ruledGroups.Get(rd.r, none{}).listed() {
+			if !yield(rd.undeclaredOf.Get(rd.r, undeclaredKey{*g, rd.groupScope(*g, s)}), *g) {
+				return
+			}
+		}
+	}
+}
+
+// undeclaredKey is a group of hosts and their callers.
+type undeclaredKey struct {
+	ruledGroup
+	scope scope
+}
+
+// groupScope returns the scope that stands for all whose callers follow the same rules for
+// the hosts of a group.
+func (rd *reader) groupScope(g ruledGroup, s scope) scope {
+	s = ruleScope(s)
+	if !rd.pilot().ShortNamesByCaller && !rd.groupExcept.Get(rd.r, g).has(mesh.NamespaceOf(s.domain, rd.settings.Domain)) {
+		s.domain = ""
+	}
+	return s
+}
+
+// exceptedInGroup returns the callers that may have other VirtualServices for a host of a
+// group than the rest.
+func (rd *reader) exceptedInGroup(g ruledGroup) (out exceptions) {
+	for _, host := range rd.hostsIn(g) {
+		out = out.with(rd.virtualExcept.Get(rd.r, host))
+	}
+	return out
+}
+
+func (rd *reader) hostsIn(g ruledGroup) []string {
+	if found := rd.ruledHosts.Get(rd.r, g); found != nil {
+		return found.hosts
+	}
+	return nil
+}
+
+func (rd *reader) findUndeclaredOf(key undeclaredKey) *undeclared {
+	out := &undeclared{}
+	for _, name := range rd.hostsIn(key.ruledGroup) {
+		host := completed(name, key.scope.domain)
+		out.add(host, rd.ruledIn(key.scope, host))
+	}
+	out.sort()
+	return out
+}
+
+// undeclaredSigns says whether callers of a scope follow rules for undeclared hosts,
+// without naming them all.
+type undeclaredSigns struct {
+	crowd string // as in undeclared
+	atAll bool   // whether some are followed at all HTTP ports
+}
+
+func (rd *reader) findUndeclaredSigns(s scope) (out undeclaredSigns) {
+	for part := range rd.undeclaredParts(s) {
+		out.crowd, out.atAll = max(out.crowd, part.crowd), out.atAll || len(part.hosts) > 0
 	}
 	return out
 }
@@ -280,10 +408,7 @@ func (rd *reader) importedAt(s scope, hosts []string, port int) []string {
 // are followed at all HTTP ports need one. If a service takes connections there, it
 // keeps them.
 func (p *plan) openForUndeclared(s scope, u *undeclared, tables map[int]*table) {
-	hosts := p.importedAt(s, u.hosts, undeclaredPort)
-	if u.crowd != "" {
-		hosts = append(slices.Clone(hosts), u.crowd)
-	}
+	hosts := p.openingHosts(s, u)
 	if len(hosts) == 0 || tables[undeclaredPort] != nil {
 		return
 	}
@@ -303,6 +428,28 @@ func (p *plan) openForUndeclared(s scope, u *undeclared, tables map[int]*table) 
 		t.declaredBy(d.virtualFor(host).ref)
 	}
 	tables[undeclaredPort] = t
+}
+
+// openingHosts returns the hosts that need a table for port 80.
+func (rd *reader) openingHosts(s scope, u *undeclared) []string {
+	hosts := rd.importedAt(s, u.hosts, undeclaredPort)
+	if u.crowd != "" {
+		hosts = append(slices.Clone(hosts), u.crowd)
+	}
+	return hosts
+}
+
+// openedByRules returns the service that stands for port 80 if openForUndeclared adds a
+// table for it where no service has HTTP there, else nil.
+func (rd *reader) openedByRules(s scope) *mesh.Service {
+	if rd.undeclaredSigns.Get(rd.r, ruleScope(s)) == (undeclaredSigns{}) {
+		return nil
+	}
+	hosts := rd.openingHosts(s, rd.undeclaredIn(s))
+	if len(hosts) == 0 || rd.takesConnections(s, undeclaredPort) != nil {
+		return nil
+	}
+	return rd.standIns.Get(rd.r, standIn{hosts[0], undeclaredPort}).service
 }
 
 // takesConnections returns a service whose connections to a port are not read as

@@ -56,8 +56,8 @@ func (rd *reader) routesUndeclaredAt(port int) bool {
 // refusesUndeclaredAt reports whether callers of a scope follow rules for loose
 // hosts that are not routed at a port.
 func (rd *reader) refusesUndeclaredAt(s scope, port int) bool {
-	u := rd.undeclared.Get(rd.r, s)
-	return u.crowd != "" || len(u.hosts) > 0 && !rd.routesUndeclaredAt(port)
+	signs := rd.undeclaredSigns.Get(rd.r, ruleScope(s))
+	return signs.crowd != "" || signs.atAll && !rd.routesUndeclaredAt(port)
 }
 
 // checkUndeclaredPorts reports ports at which a VirtualService is not followed.

@@ -59,26 +59,47 @@ func (p *plan) writeView(key string, last *compiled) *compiled {
 // to it. If two listeners want the same address, the one written first keeps it.
 // Route tables exist even without a listener, as in Pilot.
 func (c *writer) sidecar(config *ir.Config) {
-	http := c.outboundHTTP()
-	var clusters [][]*ir.Cluster
-	if config.OnDemand = c.caller.called != nil; config.OnDemand {
-		config.RouteTables, clusters = c.calledTables(http)
-	} else {
-		config.RouteTables, clusters = c.tablesOf(http), [][]*ir.Cluster{http.clusters}
-	}
+	laid, clusters := c.outboundTables(config)
 	if c.plan.settings.ProxyListenPort > 0 {
 		c.handOff()
 		clusters = append(clusters, c.outboundTCP())
 		c.needUnknown()
-		c.httpListeners(http)
+		c.httpListeners(laid)
 		c.inboundListeners()
 		c.managementPorts()
 	}
 	if c.plan.settings.ProxyHTTPPort > 0 {
-		config.RouteTables = append(config.RouteTables, c.proxiedTable(http))
+		config.RouteTables = append(config.RouteTables, c.proxiedTable(c.sharedHTTP()))
 		c.httpProxy()
 	}
 	c.close(config, append(clusters, c.sortedClusters()))
+}
+
+// outboundTables sets the route tables of ports: with all hosts, or with only those that
+// the workload has called. It returns their layouts, and lists of their clusters.
+func (c *writer) outboundTables(config *ir.Config) ([]*tableLayout, [][]*ir.Cluster) {
+	called := c.caller.called
+	config.OnDemand = called != nil
+	if called != nil && !called.Everything() {
+		laid := c.layOutCalled()
+		tables, clusters := c.calledTables(laid)
+		config.RouteTables = tables
+		return laid, clusters
+	}
+	http := c.outboundHTTP()
+	config.RouteTables = c.tablesOf(http)
+	if called != nil {
+		for i, t := range config.RouteTables {
+			marked := *t
+			marked.OnDemand = true
+			config.RouteTables[i] = c.ownTable(&marked)
+		}
+	}
+	laid := make([]*tableLayout, len(http.tables))
+	for i, t := range http.tables {
+		laid[i] = t.tableLayout
+	}
+	return laid, [][]*ir.Cluster{http.clusters}
 }
 
 // router writes the configuration of a router. It reaches every service; Gateways
@@ -92,11 +113,15 @@ func (c *writer) router(config *ir.Config) {
 	c.close(config, append(reached, c.sortedClusters()))
 }
 
-// outboundHTTP returns the part that all callers of the scope share.
+// outboundHTTP returns the part that all callers of the scope share, and adds its problems.
 func (c *writer) outboundHTTP() *outbound {
-	http := c.plan.http.Get(c.plan.r, c.plan.layouts.Get(c.plan.r, c.scope))
+	http := c.sharedHTTP()
 	c.plan.problems.Add(http.problems...)
 	return http
+}
+
+func (c *writer) sharedHTTP() *outbound {
+	return c.plan.http.Get(c.plan.r, c.plan.layouts.Get(c.plan.r, c.scope))
 }
 
 // tablesOf returns the route tables of the scope as this caller sees them. It also

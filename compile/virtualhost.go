@@ -105,7 +105,7 @@ func (t *table) add(host *candidate) { t.hosts = append(t.hosts, host) }
 // claimDomains assigns each domain to one virtual host. It reports hosts that lose
 // a domain, and removes hosts without domains.
 func (t *table) claimDomains(v *viewpoint, owners *addressOwners) diag.List {
-	port := ":" + strconv.Itoa(t.port)
+	port := strconv.Itoa(t.port)
 	claims := map[string][]nameClaim{}
 	for _, host := range t.hosts {
 		for _, domain := range host.Domains {
@@ -124,7 +124,7 @@ func (t *table) claimDomains(v *viewpoint, owners *addressOwners) diag.List {
 	for _, host := range t.hosts {
 		host.Domains = slices.DeleteFunc(host.Domains, func(domain string) bool {
 			name, ok := host.claims(domain, port, owners)
-			says := strings.HasSuffix(domain, port)
+			says := strings.HasSuffix(domain, ":"+port)
 			switch owner := first[name]; {
 			case !ok && says:
 				problems = append(problems, t.lostAddress(host, owners.lostAt(host.at(), name), domain))
@@ -144,11 +144,8 @@ func (t *table) claimDomains(v *viewpoint, owners *addressOwners) diag.List {
 // it, and whether the host may have it. It may not if the name is an address that
 // another service owns.
 func (h *candidate) claims(domain, port string, owners *addressOwners) (string, bool) {
-	name := strings.ToLower(strings.TrimSuffix(domain, port))
-	if name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]"); owners.lostAt(h.at(), name) != nil {
-		return name, false
-	}
-	return name, true
+	name := nameOf(domain, port)
+	return name, owners.lostAt(h.at(), name) == nil
 }
 
 func (h *candidate) at() servicePort { return servicePort{h.service, h.port} }

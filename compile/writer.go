@@ -32,7 +32,7 @@ type writer struct {
 	lists  [][]*ir.Cluster // from which its clusters were merged
 
 	listeners []*ir.Listener
-	tables    map[int]*tableLayout // by port
+	httpAt    map[int]*mesh.Service // the first service with HTTP, by port
 	owners    *addressOwners
 	beside    []*ir.Listener
 	tcp       map[ir.HostPort]*ir.Listener // outbound listeners, by address
