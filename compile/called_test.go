@@ -3,6 +3,7 @@ package compile_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -149,5 +150,55 @@ func TestProxiesHaveTheClustersOfWhatTheyCall(t *testing.T) {
 		if has["one"] != of.one || has["two"] != of.two {
 			t.Errorf("who calls %v has clusters of %v", of.called, has)
 		}
+	}
+}
+
+// TestHostsThatNobodyCallsCostNothing: objects for a host that no workload calls leave the
+// configurations as they are, and what is computed again does not grow with the callers.
+func TestHostsThatNobodyCallsCostNothing(t *testing.T) {
+	host := func(name string) []*schema.Object {
+		return []*schema.Object{
+			objectIn(t, "owner", "ServiceEntry", name, spec{
+				"hosts": []string{name + ".example"}, "resolution": "STATIC", "location": "MESH_INTERNAL",
+				"ports": []spec{{"number": 80, "name": "http", "protocol": "HTTP"}}, "endpoints": []spec{{"address": "10.1.0.1"}},
+			}),
+			objectIn(t, "owner", "VirtualService", name, spec{
+				"hosts": []string{name + ".example"}, "exportTo": []string{"."},
+				"http": []spec{{"timeout": "5s", "route": []spec{{"destination": spec{"host": name + ".example"}}}}},
+			}),
+			objectIn(t, "owner", "DestinationRule", name, spec{"host": name + ".example", "exportTo": []string{"."}}),
+		}
+	}
+	// counted returns how many results a new host makes a compiler compute again.
+	counted := func(callers int) int64 {
+		objects := slices.Concat(host("called"), host("known"))
+		compiler, settings := compile.NewCompiler(), mesh.DefaultSettings()
+		configs := func(objects []*schema.Object) (out []*ir.Config) {
+			snapshot := mesh.NewSnapshot(1, settings, objects)
+			compiler.Advance(snapshot)
+			for n := range callers {
+				traits := snapshot.TraitsOf(proxy(t, fmt.Sprintf("sidecar~10.9.0.%d~caller~team-%d.svc.cluster.local", n, n)))
+				traits.Called = mesh.NewCalled([]string{"80/called.example"})
+				config, _ := compiler.Proxy(traits)
+				out = append(out, config)
+			}
+			return out
+		}
+		before := configs(objects)
+		runs := compiler.Runs()
+		if after := configs(slices.Concat(objects, host("uncalled"))); !slices.Equal(before, after) {
+			t.Error("a host that nobody calls made other configurations")
+		}
+		runs = compiler.Runs() - runs
+		if after := configs(slices.Concat(objects, host("Called"))); slices.Equal(before, after) {
+			t.Error("a host that competes for a called name changed nothing")
+		}
+		return runs
+	}
+	few, many := counted(2), counted(20)
+	// For each caller: which ports are open, whether rules for undeclared hosts are followed,
+	// and the connections.
+	if most := few + 18*4; many > most {
+		t.Errorf("for 2 callers %d results were computed again, for 20 callers %d, want at most %d", few, many, most)
 	}
 }
