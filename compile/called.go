@@ -65,7 +65,7 @@ func (p *plan) layOutSome(s scope, t *table, some *contenders) *tableLayout {
 			}
 		}
 	}
-	laid := p.layOutTable(s, t, some.rules)
+	laid := p.layOutTable(s, t, some.undeclared())
 	laid.stretches = []*stretch{{entries: laid.entries}}
 	return laid
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// maxContenders is how many names of a port are looked at to lay out the virtual hosts of
-// some called hosts. Beyond it, the whole table is laid out.
+// maxContenders is how many names of a port are looked at for one called host, and how many
+// services and rules for all of them. Beyond it, the whole table is laid out.
 const maxContenders = 1 << 13
 
 // contenders are the services and rules of a port that may want the names of some hosts,
@@ -19,7 +19,66 @@ const maxContenders = 1 << 13
 // rule wants a name of theirs. Wildcards always belong to them.
 type contenders struct {
 	services []*mesh.Service // in the order of servicesFor
-	rules    *undeclared
+	rules    map[string]ruledHost
+}
+
+func (c *contenders) equal(other *contenders) bool {
+	return c == other || c != nil && other != nil && slices.Equal(c.services, other.services) && maps.Equal(c.rules, other.rules)
+}
+
+// contendersKey is a host that callers of a scope call at a port, or "" for the wildcards.
+type contendersKey struct {
+	scope scope
+	port  int
+	host  string
+}
+
+// contendersAt returns the contenders for some hosts at a port. The scope has no Sidecar
+// that limits its hosts. It returns nil if there are too many. The contenders for one more
+// host are found without looking again at those for the others.
+func (rd *reader) contendersAt(s scope, port int, hosts []string) *contenders {
+	found, out := map[*mesh.Service]bool{}, &contenders{rules: map[string]ruledHost{}}
+	for _, host := range append([]string{""}, hosts...) {
+		some := rd.contenders.Get(rd.r, contendersKey{ruleScope(s), port, host})
+		if some == nil {
+			return nil
+		}
+		for _, svc := range some.services {
+			found[svc] = true
+		}
+		maps.Copy(out.rules, some.rules)
+	}
+	if len(found)+len(out.rules) > maxContenders {
+		return nil
+	}
+	out.services = rd.inServiceOrder(s, found)
+	return out
+}
+
+// inServiceOrder returns services in the order of servicesFor.
+func (rd *reader) inServiceOrder(s scope, found map[*mesh.Service]bool) (out []*mesh.Service) {
+	for svc := range found {
+		if !svc.Egress {
+			out = append(out, svc)
+		}
+	}
+	slices.SortFunc(out, mesh.CompareServices)
+	for _, svc := range rd.egressFor(s, rd.forDomain(s.domain).namespace) {
+		if found[svc] {
+			out = append(out, svc)
+		}
+	}
+	return out
+}
+
+// undeclared returns the hosts of the rules as undeclaredIn does.
+func (c *contenders) undeclared() *undeclared {
+	out := &undeclared{}
+	for _, host := range slices.Sorted(maps.Keys(c.rules)) {
+		out.add(host, c.rules[host])
+	}
+	out.sort()
+	return out
 }
 
 // contention finds contenders.
@@ -29,25 +88,22 @@ type contention struct {
 	namespace string
 	port      int
 
-	names  map[string]bool // in lower case, without the port
-	next   []string        // names that nobody was found for yet
-	found  map[*mesh.Service]bool
-	egress []*mesh.Service
-	rules  map[string]ruledHost
+	names map[string]bool // in lower case, without the port
+	next  []string        // names that nobody was found for yet
+	found map[*mesh.Service]bool
+	rules map[string]ruledHost
 }
 
-// contendersAt returns the contenders for some hosts at a port. The scope has no Sidecar
-// that limits its hosts. It returns nil if there are too many.
-func (rd *reader) contendersAt(s scope, port int, hosts []string) *contenders {
-	namespace := rd.forDomain(s.domain).namespace
+func (rd *reader) findContenders(key contendersKey) *contenders {
 	c := &contention{
-		reader: rd, scope: s, namespace: namespace, port: port,
-		names: map[string]bool{}, found: map[*mesh.Service]bool{}, egress: rd.egressFor(s, namespace), rules: map[string]ruledHost{},
+		reader: rd, scope: key.scope, namespace: rd.forDomain(key.scope.domain).namespace, port: key.port,
+		names: map[string]bool{}, found: map[*mesh.Service]bool{}, rules: map[string]ruledHost{},
 	}
-	for _, host := range hosts {
-		c.want(nameOf(host, ""))
+	if key.host == "" {
+		c.wildcards()
+	} else {
+		c.want(nameOf(key.host, ""))
 	}
-	c.wildcards()
 	for len(c.next) > 0 && len(c.names) <= maxContenders {
 		name := c.next[0]
 		c.next = c.next[1:]
@@ -56,7 +112,7 @@ func (rd *reader) contendersAt(s scope, port int, hosts []string) *contenders {
 	if len(c.names) > maxContenders {
 		return nil
 	}
-	return c.result()
+	return &contenders{rd.inServiceOrder(key.scope, c.found), c.rules}
 }
 
 // want adds names.
@@ -75,7 +131,7 @@ func (c *contention) wildcards() {
 	for _, svc := range c.registry.wild.under(c.reader, none{}) {
 		c.service(svc, "")
 	}
-	for _, svc := range c.egress {
+	for _, svc := range c.egressFor(c.scope, c.namespace) {
 		c.service(svc, "")
 	}
 	for part, g := range c.undeclaredParts(c.scope) {
@@ -150,26 +206,6 @@ func (c *contention) rule(host string) {
 	for _, form := range hostForms(strings.TrimSuffix(host, "."), c.scope.domain) {
 		c.want(strings.ToLower(form))
 	}
-}
-
-func (c *contention) result() *contenders {
-	out := &contenders{rules: &undeclared{}}
-	for svc := range c.found {
-		if !svc.Egress {
-			out.services = append(out.services, svc)
-		}
-	}
-	slices.SortFunc(out.services, mesh.CompareServices)
-	for _, svc := range c.egress {
-		if c.found[svc] {
-			out.services = append(out.services, svc)
-		}
-	}
-	for _, host := range slices.Sorted(maps.Keys(c.rules)) {
-		out.rules.add(host, c.rules[host])
-	}
-	out.rules.sort()
-	return out
 }
 
 // namesOf returns all names by which callers of any domain may call a service by HTTP, as

@@ -112,6 +112,7 @@ type model struct {
 	seesApart         *query.Query[none, map[string]bool]
 	openPorts         *query.Query[scope, []openPort]
 	httpNumbers       *query.Query[none, []int]
+	contenders        *query.Query[contendersKey, *contenders]
 	findingRuledHosts *query.Query[none, []ruledHosts]
 	ruledNow          map[ruledGroup]ruledHosts
 	ruledHosts        *query.Input[ruledGroup, *ruledHosts] // the same hosts as inputs, which all other queries read
@@ -341,6 +342,7 @@ func (m *model) writeViews() {
 	m.seesApart = newQuery(m, maps.Equal[map[string]bool, map[string]bool], func(p *plan, _ none) map[string]bool { return p.findSeesApart() })
 	m.openPorts = newQuery(m, slices.Equal[[]openPort], (*plan).findOpenPorts)
 	m.httpNumbers = newQuery(m, slices.Equal[[]int], (*plan).findHTTPNumbers)
+	m.contenders = newQuery(m, (*contenders).equal, (*plan).findContenders)
 	m.findingRuledHosts = newQuery(m, func(a, b []ruledHosts) bool { return slices.EqualFunc(a, b, ruledHosts.equal) }, (*plan).findRuledHosts)
 	m.ruledHosts = query.NewInput[ruledGroup, *ruledHosts](m.graph)
 	m.ruledGroups = query.NewInput[none, *list[ruledGroup]](m.graph)
