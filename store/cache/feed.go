@@ -57,6 +57,9 @@ func (c *Cache) listAndWatch(ctx context.Context, list bool, pace *backoff) erro
 		if err := c.list(ctx); err != nil {
 			return err
 		}
+		if err := c.replay(ctx, c.syncAt); err != nil {
+			return err
+		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	w, err := c.source.Watch(ctx, store.Scope{}, c.changes.Revision())
