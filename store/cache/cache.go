@@ -9,6 +9,7 @@
 //	feed.go       follows the source through disconnects and compaction
 //	apply.go      applies the changes of the feed if they follow from the copy
 //	statuses.go   the statuses that the source keeps, on the objects of the copy
+//	replay.go     brings the copy from the past to the present at the start
 //	recall.go     the changes of a list's revision, for watches that stopped inside it
 //	audit.go      compares the copy with the source, in case the feed lost changes
 //	reader.go     the cache as a store.Reader
