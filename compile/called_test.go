@@ -202,3 +202,43 @@ func TestHostsThatNobodyCallsCostNothing(t *testing.T) {
 		t.Errorf("for 2 callers %d results were computed again, for 20 callers %d, want at most %d", few, many, most)
 	}
 }
+
+// TestSidecarDecidesWhatIsOnDemand: the annotation goes before the mesh settings, but a mesh
+// with which no host can be on demand says so at the Sidecar.
+func TestSidecarDecidesWhatIsOnDemand(t *testing.T) {
+	for _, test := range []struct {
+		mesh      mesh.OnDemandMode
+		sidecar   string
+		proxyPort int
+		want      mesh.OnDemandMode
+		problem   string
+	}{
+		{mesh.OnDemandOff, "", 0, mesh.OnDemandOff, ""},
+		{mesh.OnDemandOff, schema.OnDemandHosts, 0, mesh.OnDemandHosts, ""},
+		{mesh.OnDemandHosts, "", 0, mesh.OnDemandHosts, ""},
+		{mesh.OnDemandHosts, schema.OnDemandOff, 0, mesh.OnDemandOff, ""},
+		{mesh.OnDemandOff, schema.OnDemandHosts, 15002, mesh.OnDemandOff, "hosts requires that proxyHttpPort is 0"},
+	} {
+		settings := mesh.DefaultSettings()
+		settings.OnDemand, settings.ProxyHTTPPort = test.mesh, test.proxyPort
+		o := objectIn(t, "default", "Sidecar", "default", spec{"outboundTrafficPolicy": spec{"mode": "ALLOW_ANY"}})
+		meta := o.Meta
+		if test.sidecar != "" {
+			meta.Annotations = map[string]string{schema.OnDemandAnnotation: test.sidecar}
+		}
+		o, err := o.WithMeta(meta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshot := mesh.NewSnapshot(1, settings, []*schema.Object{o})
+		compiler := compile.NewCompiler()
+		compiler.Advance(snapshot)
+		traits := snapshot.TraitsOf(proxy(t, "sidecar~10.9.0.1~a.default~default.svc.cluster.local"))
+		if got := compiler.OnDemand(traits); got != test.want {
+			t.Errorf("%+v: %q", test, got)
+		}
+		if problems := compiler.Problems().Error(); !strings.Contains(problems, test.problem) {
+			t.Errorf("%+v: problems are %q", test, problems)
+		}
+	}
+}

@@ -192,6 +192,18 @@ func (c *Compiler) Release(key string, wanted func() bool) {
 	c.hold()
 }
 
+// OnDemand returns what a proxy learns only when its workload calls it, by its Sidecar or the
+// mesh settings.
+func (c *Compiler) OnDemand(traits mesh.Traits) (mode mesh.OnDemandMode) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.model.graph.Do(func(r *query.Reader) {
+		p, who := c.model.context(r), c.model.callerOf(traits)
+		mode = p.onDemand(p.sidecarFor(who, p.forDomain(who.domain).namespace))
+	})
+	return mode
+}
+
 // Concerned returns the keys of the views whose configuration or problems may have
 // changed since they were last compiled. All other views are unchanged.
 func (c *Compiler) Concerned() []string {
@@ -250,6 +262,15 @@ func (c *Compiler) Size() int {
 
 // know records the caller of a view, which the queries of the view read.
 func (m *model) know(key string, traits mesh.Traits) {
+	who := m.callerOf(traits)
+	if before := m.callers[key]; before != nil && slices.EqualFunc(before.own, who.own, sameOwn) {
+		return
+	}
+	m.callers[key] = who
+	m.views.Set(key, who)
+}
+
+func (m *model) callerOf(traits mesh.Traits) *caller {
 	who := &caller{
 		scope:  scope{role: traits.Role, domain: traits.Domain, network: traits.Network},
 		labels: traits.Labels, namespace: mesh.NamespaceOf(traits.Domain, m.settings.Domain), locality: traits.Locality,
@@ -258,11 +279,7 @@ func (m *model) know(key string, traits mesh.Traits) {
 	for _, i := range traits.Instances {
 		who.own = append(who.own, m.registry.ownInstance(i))
 	}
-	if before := m.callers[key]; before != nil && slices.EqualFunc(before.own, who.own, sameOwn) {
-		return
-	}
-	m.callers[key] = who
-	m.views.Set(key, who)
+	return who
 }
 
 func (m *model) forget(key string) {

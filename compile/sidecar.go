@@ -11,6 +11,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // sidecar is a Sidecar as read from its object.
@@ -21,6 +22,7 @@ type sidecar struct {
 	ingress  []ingressListener // empty for the ports of the workload's services
 	opens    bool              // whether ingress decides which ports are open, even if it is empty
 	unknown  mesh.OutboundMode // "" for the default of the mesh
+	onDemand mesh.OnDemandMode // "" for that of the mesh
 }
 
 // egressListener says which hosts are visible at a port.
@@ -46,6 +48,11 @@ type ingressListener struct {
 
 func readSidecar(p *plan, of declared, spec *networking.Sidecar) *sidecar {
 	sc := &sidecar{declared: of, selector: spec.GetWorkloadSelector().GetLabels(), opens: len(spec.GetIngress()) > 0}
+	sc.onDemand = mesh.OnDemandMode(of.object.Meta.Annotations[schema.OnDemandAnnotation])
+	if why := p.settings.WithoutOnDemand(); sc.onDemand == mesh.OnDemandHosts && why != "" {
+		p.notHonoured(diag.PartLeftOut, of.ref, "metadata.annotations["+schema.OnDemandAnnotation+"]", "its proxies have all hosts: with the mesh settings, "+why)
+		sc.onDemand = mesh.OnDemandOff
+	}
 	if policy := spec.GetOutboundTrafficPolicy(); policy != nil {
 		sc.unknown = mesh.RegistryOnly
 		if policy.GetMode() == networking.OutboundTrafficPolicy_ALLOW_ANY && policy.GetEgressProxy() == nil {
@@ -245,6 +252,14 @@ func (p *plan) sidecarOf(who *caller) *sidecar {
 		return p.importing.Get(p.r, imports{sc, namespace})
 	}
 	return nil
+}
+
+// onDemand returns what the proxies that follow a Sidecar, or none, learn on demand.
+func (m *model) onDemand(sc *sidecar) mesh.OnDemandMode {
+	if sc != nil && sc.onDemand != "" {
+		return sc.onDemand
+	}
+	return m.settings.OnDemand
 }
 
 // sidecarFor returns that Sidecar as written.

@@ -80,6 +80,9 @@ func (c *writer) sidecar(config *ir.Config) {
 func (c *writer) outboundTables(config *ir.Config) ([]*tableLayout, [][]*ir.Cluster) {
 	called := c.caller.called
 	config.OnDemand = called != nil
+	if called != nil && c.plan.onDemand(c.scope.sidecar) == mesh.OnDemandOff {
+		called = mesh.CallsEverything() // The Sidecar has changed since the proxy connected.
+	}
 	if called != nil && !called.Everything() {
 		laid := c.layOutCalled()
 		tables, clusters := c.calledTables(laid)

@@ -7,14 +7,14 @@ import (
 )
 
 // ConnectOnDemand is Connect for an Envoy on a delta stream that can ask for hosts which its
-// route tables lack. If the mesh settings have no hosts on demand, or the proxy is no sidecar,
-// it is Connect.
+// route tables lack. If neither the mesh settings nor its Sidecar say that it has hosts on
+// demand, or if the proxy is no sidecar, it is Connect.
 func (p *Publisher) ConnectOnDemand(node mesh.Node) (*stream.Stream, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
 		return nil, err
 	}
-	if p.opts.Settings.OnDemand != mesh.OnDemandHosts || proxy.Role != mesh.Sidecar {
+	if proxy.Role != mesh.Sidecar || !p.asksForHosts(node, proxy) {
 		return p.Connect(node, stream.Delta)
 	}
 	state, _, err := p.locateAs(node, func(node mesh.Node, proxy mesh.Proxy, traits mesh.Traits) *fleet.Client {
@@ -31,6 +31,18 @@ func (p *Publisher) ConnectOnDemand(node mesh.Node) (*stream.Stream, error) {
 		return p.Connect(node, stream.Delta)
 	}
 	return p.begin(state.Client, func(to streamProxy) *stream.Stream { return stream.NewOnDemand(p.streams, to) }), nil
+}
+
+// asksForHosts reports whether a proxy that connects has hosts on demand. A proxy that had
+// them goes on to ask, even if its Sidecar says otherwise by now: it then has all hosts.
+func (p *Publisher) asksForHosts(node mesh.Node, proxy mesh.Proxy) bool {
+	if c := p.fleet.Find(node); c != nil && c.CallsSome() {
+		return true
+	}
+	p.encoder.Advancing.RLock()
+	defer p.encoder.Advancing.RUnlock()
+	g := p.encoder.Current.Load()
+	return g != nil && p.compiler.OnDemand(g.Mesh.TraitsOf(proxy)) == mesh.OnDemandHosts
 }
 
 // call gives a proxy the view for some called hosts. If there is no room for that view, it is

@@ -22,6 +22,7 @@ type compiler interface {
 	Advance(next *mesh.Snapshot)
 	ProxyWithin(ctx context.Context, traits mesh.Traits) (*ir.Config, diag.List, error)
 	Release(key string, wanted func() bool)
+	OnDemand(traits mesh.Traits) mesh.OnDemandMode
 	Close()
 	Concerned() []string
 	Problems() diag.List

@@ -161,9 +161,22 @@ const (
 type OnDemandMode string
 
 const (
-	OnDemandOff   OnDemandMode = "off"
-	OnDemandHosts OnDemandMode = "hosts"
+	OnDemandOff   OnDemandMode = schema.OnDemandOff
+	OnDemandHosts OnDemandMode = schema.OnDemandHosts
 )
+
+// WithoutOnDemand returns why no host can be on demand with these settings, or "".
+func (s *Settings) WithoutOnDemand() string {
+	switch quirks := s.V1Compatibility; {
+	case s.ProxyListenPort == 0:
+		return "hosts requires captured traffic: set proxyListenPort"
+	case s.ProxyHTTPPort != 0:
+		return "hosts requires that proxyHttpPort is 0: the HTTP proxy port needs the hosts of all ports"
+	case quirks.HostsAsWritten || quirks.UnknownDestinationsClosed:
+		return "hosts excludes hostsAsWritten and unknownDestinationsClosed of v1Compatibility"
+	}
+	return ""
+}
 
 // Visibility is the exportTo of objects that have none.
 type Visibility string

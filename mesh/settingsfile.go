@@ -147,18 +147,8 @@ func (f *settingsFile) checkPorts(root *yaml.Node) {
 
 // checkOnDemand reports settings with which no host can be on demand.
 func (f *settingsFile) checkOnDemand(root *yaml.Node) {
-	s := f.settings
-	if s.OnDemand != OnDemandHosts {
-		return
-	}
-	refuse := func(why string) { f.report(root, diag.FieldInvalid, "onDemand", why) }
-	switch quirks := s.V1Compatibility; {
-	case s.ProxyListenPort == 0:
-		refuse("hosts requires captured traffic: set proxyListenPort")
-	case s.ProxyHTTPPort != 0:
-		refuse("hosts requires that proxyHttpPort is 0: the HTTP proxy port needs the hosts of all ports")
-	case quirks.HostsAsWritten || quirks.UnknownDestinationsClosed:
-		refuse("hosts excludes hostsAsWritten and unknownDestinationsClosed of v1Compatibility")
+	if why := f.settings.WithoutOnDemand(); f.settings.OnDemand == OnDemandHosts && why != "" {
+		f.report(root, diag.FieldInvalid, "onDemand", why)
 	}
 }
 

@@ -33,6 +33,7 @@ func (d *candidate) checkMeaningOfMeta() {
 		d.add(diag.Error, diag.FieldTooLong, "metadata.annotations", "", err.Error())
 	}
 	d.checkHealthCheck()
+	d.checkOnDemand()
 	d.checkNoKey()
 	d.checkFinalizers()
 	if len(d.meta.OwnerReferences) > 0 {

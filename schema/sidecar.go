@@ -20,7 +20,8 @@ func init() {
 			"all other hosts, and which ports of the workload are open. A Sidecar with a selector is for the workloads of its " +
 			"namespace that have these labels. A Sidecar without a selector is for the other workloads of its namespace or, in " +
 			"the root namespace of the mesh, for all namespaces that have none. A proxy follows only the first Sidecar in this " +
-			"order. Of several equal ones, it follows the oldest.",
+			"order. Of several equal ones, it follows the oldest. The annotation " + OnDemandAnnotation + " decides whether these proxies have only " +
+			"the hosts that their workloads call (" + OnDemandHosts + ") or all hosts (" + OnDemandOff + "), whatever the mesh settings say.",
 		Columns: []Column{
 			stringColumn("Selector", "The labels of the workloads that it is for.", func(s *networking.Sidecar) string { return labelsText(s.GetWorkloadSelector().GetLabels()) }),
 			listColumn("Hosts", "The hosts that their proxies know.", ",", sidecarHosts),

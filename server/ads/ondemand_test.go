@@ -42,15 +42,15 @@ type demand struct {
 
 const caller = "sidecar~10.9.0.1~a.default~default.svc.cluster.local"
 
-// startDemand starts the server, and an Envoy that is ready and has called nothing.
-func startDemand(t *testing.T) *demand {
+// startDemand starts the server, and an Envoy that is ready and has called nothing. Its Sidecar
+// may say what it learns on demand.
+func startDemand(t *testing.T, mesh meshes.OnDemandMode, sidecar string) *demand {
 	outside.Slow(t)
 	program := outside.Tool(t, "envoy")
 	d := &demand{source: newSource(), t: t, port: freePort(t), address: fmt.Sprintf("127.0.0.1:%d", freePort(t)), settings: meshes.DefaultSettings()}
-	d.settings.OnDemand, d.settings.ProxyListenPort, d.settings.AccessLogFile = meshes.OnDemandHosts, freePort(t), ""
+	d.settings.OnDemand, d.settings.ProxyListenPort, d.settings.AccessLogFile = mesh, freePort(t), ""
 	d.settings.EnableTracing = false
-	d.put(object("Sidecar", "default", fmt.Sprintf(
-		`{"egress":[{"port":{"number":%d,"protocol":"HTTP","name":"http"},"bind":"127.0.0.1","captureMode":"NONE","hosts":["*/*"]}]}`, d.port)))
+	d.put(d.sidecar(sidecar))
 	d.start()
 	o := bootstraps.DefaultBootstrap()
 	o.NodeID, o.Server, o.XDS, o.API, o.AdminPort = caller, "http://"+d.address, []string{d.address}, bootstraps.Delta, freePort(t)
@@ -65,6 +65,23 @@ func startDemand(t *testing.T) *demand {
 	cmd := exec.CommandContext(t.Context(), program, "-c", file, "--use-dynamic-base-id", "--concurrency", "2", "-l", "warning")
 	envoytest.Run(t, cmd, "/ready")
 	return d
+}
+
+// sidecar returns the Sidecar of the Envoy, with the annotation if it is not empty.
+func (d *demand) sidecar(onDemand string) *schema.Object {
+	d.t.Helper()
+	o := object("Sidecar", "default", fmt.Sprintf(
+		`{"egress":[{"port":{"number":%d,"protocol":"HTTP","name":"http"},"bind":"127.0.0.1","captureMode":"NONE","hosts":["*/*"]}]}`, d.port))
+	if onDemand == "" {
+		return o
+	}
+	meta := o.Meta
+	meta.Annotations = map[string]string{schema.OnDemandAnnotation: onDemand}
+	o, err := o.WithMeta(meta)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return o
 }
 
 func freePort(t *testing.T) int {
@@ -104,6 +121,18 @@ func (d *demand) until(what string, holds func() bool) {
 			d.t.Fatalf("it is not so after a minute: %s", what)
 		}
 	}
+}
+
+// untilOpen waits until the Envoy takes calls.
+func (d *demand) untilOpen() {
+	d.t.Helper()
+	d.until("the Envoy takes calls", func() bool {
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", d.port))
+		if err != nil {
+			return false
+		}
+		return conn.Close() == nil
+	})
 }
 
 // change publishes objects.
@@ -209,16 +238,10 @@ func (d *demand) pushes() map[string]float64 {
 // TestHostsOnDemand is about a real Envoy. It has the hosts that its workload has called, and
 // no others.
 func TestHostsOnDemand(t *testing.T) {
-	d := startDemand(t)
+	d := startDemand(t, meshes.OnDemandHosts, "")
 	d.change(d.service("one.default.svc.cluster.local", "one"), d.service("two.default.svc.cluster.local", "two"),
 		d.service("*.wild.example.com", "wild"), d.service("idle.default.svc.cluster.local", "idle"))
-	d.until("the Envoy takes calls", func() bool {
-		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", d.port))
-		if err != nil {
-			return false
-		}
-		return conn.Close() == nil
-	})
+	d.untilOpen()
 
 	t.Run("FirstRequest", func(t *testing.T) {
 		if got := d.clusters(); len(got) > 0 {
@@ -302,4 +325,37 @@ func TestHostsOnDemand(t *testing.T) {
 			t.Errorf("after a restart it is sent %v", sent)
 		}
 	})
+}
+
+// TestHostsOnDemandBySidecar is about a real Envoy whose Sidecar decides, whatever the mesh
+// settings say, and changes its mind.
+func TestHostsOnDemandBySidecar(t *testing.T) {
+	d := startDemand(t, meshes.OnDemandOff, schema.OnDemandHosts)
+	const one, two = "one.default.svc.cluster.local", "two.default.svc.cluster.local"
+	d.change(d.service(one, "one"), d.service(two, "two"), d.service("uncalled.default.svc.cluster.local", "uncalled"))
+	d.untilOpen()
+	d.want(one, "200 one 0")
+	if got := d.clusters(); len(got) != 1 {
+		t.Errorf("after a request to one host it has %v", got)
+	}
+	d.change(d.sidecar(schema.OnDemandOff))
+	d.until("it has all hosts", func() bool { return len(d.clusters()) == 3 })
+	d.want(one, "200 one 0")
+	d.want(two, "200 two 0")
+	d.change(d.sidecar(schema.OnDemandHosts))
+	d.until("it has only what it called", func() bool { return len(d.clusters()) < 3 })
+	for range 20 {
+		d.want(one, "200 one 0")
+		d.want(two, "200 two 0")
+	}
+}
+
+// TestSidecarWithoutHostsOnDemand: an Envoy whose Sidecar wants all hosts has them from the
+// beginning.
+func TestSidecarWithoutHostsOnDemand(t *testing.T) {
+	d := startDemand(t, meshes.OnDemandHosts, schema.OnDemandOff)
+	d.change(d.service("one.default.svc.cluster.local", "one"), d.service("two.default.svc.cluster.local", "two"))
+	d.until("the Envoy has all hosts", func() bool { return len(d.clusters()) == 2 })
+	d.untilOpen()
+	d.want("two.default.svc.cluster.local", "200 two 0")
 }
