@@ -172,8 +172,7 @@ func newCheck() *cobra.Command {
 		Use:   "check",
 		Short: "See if connections are captured",
 		Long: `See if the rules of these flags are installed, and make connections to see what
-becomes of them. Where the proxy does not run yet, the command listens in its place for
-a moment. Each line says what was tried; one that begins with FAIL also says what to do.
+becomes of them. The command opens no port. Each line says what was tried; one that begins with FAIL also says what to do.
 The exit code is 1 if something is wrong.
 
 Use the flags that install was given.`,

@@ -92,42 +92,48 @@ func (t *trial) outbound(ctx context.Context) []Result {
 		return nil
 	}
 	subject := t.subject("outbound")
-	at, err := take(ctx, t.family, t.s.OutboundPort)
-	if err != nil {
-		return []Result{skipped(subject, "port %d: %v", t.s.OutboundPort, err)}
-	}
-	defer at.close()
-	out := []Result{t.listens(at)}
-	err = t.asProgram(ctx, network("tcp", t.family), to.String())
+	runs := t.listens(ctx, t.s.OutboundPort)
+	out := []Result{runs}
+	err := t.asProgram(ctx, network("tcp", t.family), to.String())
 	switch {
 	case unreachable(err):
 		return append(out, skipped(subject, "the machine has no route to %s", to.Addr()))
 	case errors.Is(err, errSender):
 		return append(out, skipped(subject, "%v", err))
-	case at.listener != nil && at.expect(ctx, to, t.wait), at.listener == nil && err == nil:
-		out = append(out, passed(subject, "a connection to %s arrived at port %d", to, at.port))
+	case t.arrived(runs, err):
+		out = append(out, passed(subject, "a connection to %s was captured", to))
 	default:
-		return append(out, failed(subject, "a connection to %s did not arrive at port %d (%s); see the other lines, and if their advice does not help, the rules with nft list ruleset", to, at.port, reason(err)))
+		return append(out, failed(subject, "a connection to %s was not captured (%s); see the other lines, and if their advice does not help, the rules with nft list ruleset", to, reason(err)))
 	}
-	return append(out, t.bypass(ctx, at, to))
+	return append(out, t.bypass(ctx, runs, to))
+}
+
+// arrived reports whether a connection went to a port of the proxy: it is accepted if the
+// proxy runs, and otherwise refused at once, which happens at no address of a sample.
+func (t *trial) arrived(runs Result, err error) bool {
+	if runs.State == Passed {
+		return err == nil
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // bypass tries that a connection of the proxy leaves the machine. If it were captured, it
 // would come back without end.
-func (t *trial) bypass(ctx context.Context, at *place, to netip.AddrPort) Result {
+func (t *trial) bypass(ctx context.Context, runs Result, to netip.AddrPort) Result {
 	subject := t.subject("the proxy's own")
 	err := t.asProxy(ctx, to.String(), min(t.wait, bypassTime))
 	switch {
 	case errors.Is(err, errSender):
 		return skipped(subject, "%v", err)
-	case at.listener != nil && at.expect(ctx, to, min(t.wait, bypassTime)), at.listener == nil && err == nil:
+	case t.arrived(runs, err):
 		return failed(subject, "a connection of the proxy's user to %s was captured; give install the user and group of the proxy (--proxy-uid, --proxy-gid)", to)
 	}
 	return passed(subject, "a connection of the proxy's user to %s was left alone", to)
 }
 
 // inbound tries a call of the proxy to its own machine, which is treated like a call from
-// another machine. A connection from another machine cannot be made here.
+// another machine. A connection from another machine cannot be made here. Whether the call is
+// captured shows only if the proxy runs and no program listens at the port that is called.
 func (t *trial) inbound(ctx context.Context) []Result {
 	port, ok := t.s.InboundSample(t.own)
 	if !ok {
@@ -137,73 +143,69 @@ func (t *trial) inbound(ctx context.Context) []Result {
 	if !t.own.IsValid() {
 		return []Result{skipped(subject, "the machine has no address but those of the loopback interface")}
 	}
-	at, err := take(ctx, t.family, t.s.InboundPort)
-	if err != nil {
-		return []Result{skipped(subject, "port %d: %v", t.s.InboundPort, err)}
+	runs := t.listens(ctx, t.s.InboundPort)
+	out := []Result{runs}
+	if runs.State != Passed {
+		return append(out, skipped(subject, "it cannot be tried without the proxy"))
 	}
-	defer at.close()
-	out := []Result{t.listens(at)}
 	to := netip.AddrPortFrom(t.own, uint16(port))
-	if at.listener == nil && dial(ctx, network("tcp", t.family), to.String(), t.wait) == nil {
+	if t.asProgram(ctx, network("tcp", t.family), to.String()) == nil {
 		return append(out, skipped(subject, "a program listens at %s, so it cannot be told whether it or the proxy accepts", to))
 	}
-	err = t.asProxy(ctx, to.String(), t.wait)
+	err := t.asProxy(ctx, to.String(), t.wait)
 	switch {
 	case errors.Is(err, errSender):
 		return append(out, skipped(subject, "%v", err))
-	case at.listener != nil && at.expect(ctx, to, t.wait), at.listener == nil && err == nil:
-		return append(out, passed(subject, "a call of the proxy to %s arrived at port %d; calls from other machines are not tried", to, at.port))
+	case err == nil:
+		return append(out, passed(subject, "a call of the proxy to %s was captured; calls from other machines are not tried", to))
 	}
-	return append(out, failed(subject, "a call of the proxy to %s did not arrive at port %d (%s)", to, at.port, reason(err)))
+	return append(out, failed(subject, "a call of the proxy to %s was not captured (%s)", to, reason(err)))
 }
 
-// listens tells whether the proxy does.
-func (t *trial) listens(at *place) Result {
-	subject := t.subject(fmt.Sprintf("port %d", at.port))
-	if at.listener == nil {
-		return passed(subject, "a program listens")
+// listens tells whether a program listens at a port of the proxy. The command must not listen
+// there itself: a proxy that starts meanwhile would not get the port.
+func (t *trial) listens(ctx context.Context, port int) Result {
+	subject := t.subject(fmt.Sprintf("port %d", port))
+	if err := dial(ctx, network("tcp", t.family), net.JoinHostPort(loopback(t.family), strconv.Itoa(port)), t.wait); err != nil {
+		return failed(subject, "nothing listens (%s), so captured connections fail; start the proxy", reason(err))
 	}
-	return failed(subject, "nothing listens, so captured connections fail; start the proxy")
+	return passed(subject, "a program listens")
 }
 
-// dns tries a question over UDP.
+// dns tries a question over TCP, as programs ask if an answer is long.
 func (t *trial) dns(ctx context.Context) []Result {
 	server, ok := t.s.DNSSample(t.family)
 	if !ok {
 		return nil
 	}
 	subject := t.subject("DNS")
-	at, err := net.ListenPacket(network("udp", t.family), net.JoinHostPort(loopback(t.family), strconv.Itoa(capture.ResolverPort)))
+	runs := t.listens(ctx, capture.ResolverPort)
+	if runs.State == Failed {
+		runs.Text = "nothing listens, so questions of DNS have no answer; start the agent"
+	}
+	err := t.asProgram(ctx, network("tcp", t.family), server.String())
 	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return []Result{skipped(subject, "the resolver runs, so a question that arrives there cannot be seen")}
-	case err != nil:
-		return []Result{skipped(subject, "%v", err)}
+	case unreachable(err):
+		return []Result{runs, skipped(subject, "the machine has no route to %s", server.Addr())}
+	case errors.Is(err, errSender):
+		return []Result{runs, skipped(subject, "%v", err)}
+	case !t.s.DNS.All && err == nil:
+		return []Result{runs, skipped(subject, "%s answers, and it cannot be told whether that is the server or the agent", server)}
+	case t.arrived(runs, err):
+		return []Result{runs, passed(subject, "a question to %s was captured", server)}
 	}
-	defer at.Close()
-	out := []Result{failed(t.subject(fmt.Sprintf("port %d", capture.ResolverPort)), "nothing listens, so questions of DNS have no answer; start the agent")}
-	if err := t.ask(ctx, server); unreachable(err) {
-		return append(out, skipped(subject, "the machine has no route to %s", server.Addr()))
-	} else if err != nil {
-		return append(out, skipped(subject, "%v", err))
-	}
-	_ = at.SetReadDeadline(time.Now().Add(t.wait))
-	if _, _, err := at.ReadFrom(make([]byte, 512)); err != nil {
-		return append(out, failed(subject, "a question to %s did not arrive at port %d", server, capture.ResolverPort))
-	}
-	return append(out, passed(subject, "a question to %s arrived at port %d", server, capture.ResolverPort))
+	return []Result{runs, failed(subject, "a question to %s was not captured (%s)", server, reason(err))}
 }
 
-// ask sends a packet that no server takes for a question.
-func (t *trial) ask(ctx context.Context, server netip.AddrPort) error {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, network("udp", t.family), server.String())
-	if err != nil {
-		return err
+func network(name string, family netfilter.Family) string {
+	return name + strconv.Itoa(int(family))
+}
+
+func loopback(family netfilter.Family) string {
+	if family == netfilter.IPv6 {
+		return "::1"
 	}
-	defer conn.Close()
-	_, err = conn.Write([]byte{0})
-	return err
+	return "127.0.0.1"
 }
 
 func unreachable(err error) bool {
@@ -214,9 +216,11 @@ func unreachable(err error) bool {
 func reason(err error) string {
 	switch {
 	case err == nil:
-		return "it went elsewhere"
+		return "it was accepted"
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return "it had no answer in time"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "it was refused"
 	}
 	return err.Error()
 }

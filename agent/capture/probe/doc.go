@@ -4,7 +4,6 @@
 //	result.go     results of trials
 //	installed.go  the rules that are there, compared with the settings
 //	connect.go    trials by real connections
-//	listen.go     what accepts the connections in the place of a proxy that does not run
 //	sender*.go    connections of other users
 //
 // Each call makes a few connections, waits for each at most for the given time, and closes
