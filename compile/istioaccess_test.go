@@ -7,27 +7,23 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	accessv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	networkrbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/rbac/v3"
-	templatev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/path/match/uri_template/v3"
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/anypb"
 	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/compile"
 	v3 "github.com/pilot-api/pilot-api/envoy/v3"
+	"github.com/pilot-api/pilot-api/internal/evaluator"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -80,7 +76,7 @@ func TestIstioDecidesTheSame(t *testing.T) {
 			verdicts := map[bool]int{}
 			for seed := range uint64(3000) {
 				r := words.request(rand.New(rand.NewPCG(seed, 7)))
-				want, got := allowed(t, recorded, r), allowed(t, ours, r)
+				want, got := r.Passes(t, recorded), r.Passes(t, ours)
 				if verdicts[want]++; want != got {
 					t.Fatalf("Istio takes it: %v, we: %v\n%+v", want, got, r)
 				}
@@ -175,20 +171,6 @@ func ownRules(t *testing.T, policies string, http bool) []*accessv3.RBAC {
 	return out
 }
 
-// accessRequest is a request, or a connection, as the filters see it.
-type accessRequest struct {
-	peer            string // the URI in its certificate
-	direct, remote  netip.Addr
-	destination     netip.Addr
-	port            uint32
-	sni             string
-	headers         map[string]string
-	claims          map[string]string // by path
-	filterMetadata  map[string]string
-	path            string
-	hasJWT, hasPeer bool
-}
-
 // words are the texts of policies, by what they are about.
 type words struct{ of map[string][]string }
 
@@ -264,211 +246,53 @@ func (w words) address(r *rand.Rand, keys ...string) netip.Addr {
 	return address
 }
 
-func (w words) request(r *rand.Rand) accessRequest {
-	out := accessRequest{
-		direct: w.address(r, "ipblocks", "source.ip"), remote: w.address(r, "remoteipblocks", "remote.ip"), destination: w.address(r, "destination.ip"),
-		sni: w.some(r, "connection.sni"), path: w.some(r, "paths"), headers: map[string]string{}, claims: map[string]string{}, filterMetadata: map[string]string{},
+func (w words) request(r *rand.Rand) evaluator.AccessRequest {
+	out := evaluator.AccessRequest{
+		Direct: w.address(r, "ipblocks", "source.ip"), Remote: w.address(r, "remoteipblocks", "remote.ip"), Destination: w.address(r, "destination.ip"),
+		SNI: w.some(r, "connection.sni"), Path: w.some(r, "paths"), Headers: map[string]string{}, Claims: map[string]string{}, FilterMetadata: map[string]string{},
 	}
-	if out.hasPeer = r.IntN(4) > 0; out.hasPeer {
+	if out.HasPeer = r.IntN(4) > 0; out.HasPeer {
 		switch r.IntN(3) {
 		case 0:
-			out.peer = "spiffe://" + w.some(r, "principals", "source.principal")
+			out.Peer = "spiffe://" + w.some(r, "principals", "source.principal")
 		case 1:
-			out.peer = fmt.Sprintf("spiffe://td/ns/%s/sa/a", w.some(r, "namespaces", "source.namespace"))
+			out.Peer = fmt.Sprintf("spiffe://td/ns/%s/sa/a", w.some(r, "namespaces", "source.namespace"))
 		default:
 			namespace, account, ok := strings.Cut(w.some(r, "serviceaccounts", "source.serviceaccount"), "/")
 			if !ok {
 				namespace, account = "foo", namespace
 			}
-			out.peer = fmt.Sprintf("spiffe://td/ns/%s/sa/%s", namespace, account)
+			out.Peer = fmt.Sprintf("spiffe://td/ns/%s/sa/%s", namespace, account)
 		}
 		if domain := w.some(r, "trustdomains"); domain != "" && r.IntN(3) == 0 {
-			out.peer = "spiffe://" + strings.TrimPrefix(domain, "/") + "/ns/a/sa/b"
+			out.Peer = "spiffe://" + strings.TrimPrefix(domain, "/") + "/ns/a/sa/b"
 		}
 	}
-	_, _ = fmt.Sscan(w.some(r, "ports", "destination.port"), &out.port)
-	out.headers[":authority"], out.headers[":method"] = w.some(r, "hosts"), w.some(r, "methods")
-	if out.hasJWT = r.IntN(4) > 0; out.hasJWT {
+	_, _ = fmt.Sscan(w.some(r, "ports", "destination.port"), &out.Port)
+	out.Headers[":authority"], out.Headers[":method"] = w.some(r, "hosts"), w.some(r, "methods")
+	if out.HasJWT = r.IntN(4) > 0; out.HasJWT {
 		issuer, subject := w.some(r, "requestprincipals", "request.auth.principal"), ""
 		if slash := strings.LastIndexByte(issuer, '/'); slash >= 0 {
 			issuer, subject = issuer[:slash], issuer[slash+1:]
 		} else if r.IntN(2) == 0 {
 			issuer, subject = "", issuer
 		}
-		out.claims["iss"], out.claims["sub"] = issuer, subject
+		out.Claims["iss"], out.Claims["sub"] = issuer, subject
 	}
 	for key := range w.of {
 		name, inside, _ := strings.Cut(strings.TrimSuffix(key, "]"), "[")
 		switch {
 		case name == "request.headers" && r.IntN(4) > 0:
-			out.headers[strings.ToLower(inside)] = w.some(r, key)
-		case name == "request.auth.claims" && out.hasJWT && inside != "iss":
-			out.claims[strings.ReplaceAll(inside, "][", ".")] = w.some(r, key)
-		case name == "request.auth.audiences" && out.hasJWT:
-			out.claims["aud"] = w.some(r, key)
-		case name == "request.auth.presenter" && out.hasJWT:
-			out.claims["azp"] = w.some(r, key)
+			out.Headers[strings.ToLower(inside)] = w.some(r, key)
+		case name == "request.auth.claims" && out.HasJWT && inside != "iss":
+			out.Claims[strings.ReplaceAll(inside, "][", ".")] = w.some(r, key)
+		case name == "request.auth.audiences" && out.HasJWT:
+			out.Claims["aud"] = w.some(r, key)
+		case name == "request.auth.presenter" && out.HasJWT:
+			out.Claims["azp"] = w.some(r, key)
 		case strings.HasPrefix(name, "experimental.") && r.IntN(4) > 0:
-			out.filterMetadata[strings.TrimPrefix(name, "experimental.")+"."+inside] = w.some(r, key)
+			out.FilterMetadata[strings.TrimPrefix(name, "experimental.")+"."+inside] = w.some(r, key)
 		}
 	}
 	return out
-}
-
-// allowed reports whether the filters, one after the other, take a request.
-func allowed(t *testing.T, filters []*accessv3.RBAC, r accessRequest) bool {
-	t.Helper()
-	for _, rules := range filters {
-		fits := false
-		for _, policy := range rules.GetPolicies() {
-			fits = fits || slices.ContainsFunc(policy.GetPermissions(), func(p *accessv3.Permission) bool { return r.permitted(t, p) }) &&
-				slices.ContainsFunc(policy.GetPrincipals(), func(p *accessv3.Principal) bool { return r.isFrom(t, p) })
-		}
-		if rules.GetAction() == accessv3.RBAC_ALLOW && !fits || rules.GetAction() == accessv3.RBAC_DENY && fits {
-			return false
-		}
-	}
-	return true
-}
-
-func (r accessRequest) permitted(t *testing.T, p *accessv3.Permission) bool {
-	switch rule := p.GetRule().(type) {
-	case *accessv3.Permission_Any:
-		return true
-	case *accessv3.Permission_AndRules:
-		return !slices.ContainsFunc(rule.AndRules.GetRules(), func(p *accessv3.Permission) bool { return !r.permitted(t, p) })
-	case *accessv3.Permission_OrRules:
-		return slices.ContainsFunc(rule.OrRules.GetRules(), func(p *accessv3.Permission) bool { return r.permitted(t, p) })
-	case *accessv3.Permission_NotRule:
-		return !r.permitted(t, rule.NotRule)
-	case *accessv3.Permission_Header:
-		return r.hasHeader(t, rule.Header)
-	case *accessv3.Permission_UrlPath:
-		return fitsText(t, rule.UrlPath.GetPath(), r.path)
-	case *accessv3.Permission_UriTemplate:
-		template := &templatev3.UriTemplateMatchConfig{}
-		if err := rule.UriTemplate.GetTypedConfig().UnmarshalTo(template); err != nil {
-			t.Fatal(err)
-		}
-		return fitsTemplate(template.GetPathTemplate(), r.path)
-	case *accessv3.Permission_DestinationPort:
-		return rule.DestinationPort == r.port
-	case *accessv3.Permission_DestinationIp:
-		return inRange(rule.DestinationIp, r.destination)
-	case *accessv3.Permission_RequestedServerName:
-		return fitsText(t, rule.RequestedServerName, r.sni)
-	case *accessv3.Permission_SourcedMetadata:
-		m := rule.SourcedMetadata.GetMetadataMatcher()
-		return fitsMetadata(t, m, r.filterMetadata, m.GetFilter()+".")
-	case *accessv3.Permission_Metadata:
-		//lint:ignore SA1019 Istio writes it.
-		return fitsMetadata(t, rule.Metadata, r.filterMetadata, rule.Metadata.GetFilter()+".")
-	}
-	t.Fatalf("permission %v is not known here", p)
-	return false
-}
-
-func (r accessRequest) isFrom(t *testing.T, p *accessv3.Principal) bool {
-	switch id := p.GetIdentifier().(type) {
-	case *accessv3.Principal_Any:
-		return true
-	case *accessv3.Principal_AndIds:
-		return !slices.ContainsFunc(id.AndIds.GetIds(), func(p *accessv3.Principal) bool { return !r.isFrom(t, p) })
-	case *accessv3.Principal_OrIds:
-		return slices.ContainsFunc(id.OrIds.GetIds(), func(p *accessv3.Principal) bool { return r.isFrom(t, p) })
-	case *accessv3.Principal_NotId:
-		return !r.isFrom(t, id.NotId)
-	case *accessv3.Principal_Authenticated_:
-		return r.hasPeer && fitsText(t, id.Authenticated.GetPrincipalName(), r.peer)
-	case *accessv3.Principal_DirectRemoteIp:
-		return inRange(id.DirectRemoteIp, r.direct)
-	case *accessv3.Principal_RemoteIp:
-		return inRange(id.RemoteIp, r.remote)
-	case *accessv3.Principal_Header:
-		return r.hasHeader(t, id.Header)
-	case *accessv3.Principal_SourcedMetadata:
-		return r.hasJWT && fitsMetadata(t, id.SourcedMetadata.GetMetadataMatcher(), r.claims, "")
-	case *accessv3.Principal_Metadata:
-		//lint:ignore SA1019 Istio writes it.
-		return r.hasJWT && fitsMetadata(t, id.Metadata, r.claims, "")
-	}
-	t.Fatalf("principal %v is not known here", p)
-	return false
-}
-
-func (r accessRequest) hasHeader(t *testing.T, m *routev3.HeaderMatcher) bool {
-	value, has := r.headers[strings.ToLower(m.GetName())]
-	if m.GetPresentMatch() {
-		return has
-	}
-	return has && fitsText(t, m.GetStringMatch(), value)
-}
-
-func fitsText(t *testing.T, m *matcherv3.StringMatcher, text string) bool {
-	lower := func(s string) string {
-		if m.GetIgnoreCase() {
-			return strings.ToLower(s)
-		}
-		return s
-	}
-	switch p := m.GetMatchPattern().(type) {
-	case *matcherv3.StringMatcher_Exact:
-		return lower(p.Exact) == lower(text)
-	case *matcherv3.StringMatcher_Prefix:
-		return strings.HasPrefix(lower(text), lower(p.Prefix))
-	case *matcherv3.StringMatcher_Suffix:
-		return strings.HasSuffix(lower(text), lower(p.Suffix))
-	case *matcherv3.StringMatcher_Contains:
-		return strings.Contains(lower(text), lower(p.Contains))
-	case *matcherv3.StringMatcher_SafeRegex:
-		return regexp.MustCompile("^(?:" + p.SafeRegex.GetRegex() + ")$").MatchString(text)
-	}
-	t.Fatalf("text matcher %v is not known here", m)
-	return false
-}
-
-func fitsMetadata(t *testing.T, m *matcherv3.MetadataMatcher, values map[string]string, prefix string) bool {
-	var path []string
-	for _, segment := range m.GetPath() {
-		path = append(path, segment.GetKey())
-	}
-	value, has := values[prefix+strings.TrimPrefix(strings.Join(path, "."), "payload.")]
-	return has && fitsValue(t, m.GetValue(), value)
-}
-
-func fitsValue(t *testing.T, m *matcherv3.ValueMatcher, text string) bool {
-	switch p := m.GetMatchPattern().(type) {
-	case *matcherv3.ValueMatcher_StringMatch:
-		return fitsText(t, p.StringMatch, text)
-	case *matcherv3.ValueMatcher_OrMatch:
-		return slices.ContainsFunc(p.OrMatch.GetValueMatchers(), func(m *matcherv3.ValueMatcher) bool { return fitsValue(t, m, text) })
-	case *matcherv3.ValueMatcher_ListMatch:
-		return false // The values here are no lists.
-	}
-	t.Fatalf("value matcher %v is not known here", m)
-	return false
-}
-
-// fitsTemplate matches a path with * for one part and ** for any, as Envoy does.
-func fitsTemplate(template, path string) bool {
-	var out strings.Builder
-	for i, part := range strings.Split(template, "/") {
-		if i > 0 {
-			out.WriteString("/")
-		}
-		switch part {
-		case "*":
-			out.WriteString("[^/]+")
-		case "**":
-			out.WriteString(".*")
-		default:
-			out.WriteString(regexp.QuoteMeta(part))
-		}
-	}
-	return regexp.MustCompile("^" + out.String() + "$").MatchString(path)
-}
-
-func inRange(block *corev3.CidrRange, address netip.Addr) bool {
-	start, err := netip.ParseAddr(block.GetAddressPrefix())
-	return err == nil && netip.PrefixFrom(start, int(block.GetPrefixLen().GetValue())).Contains(address)
 }

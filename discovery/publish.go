@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
@@ -28,6 +29,7 @@ type compiler interface {
 	Problems() diag.List
 	ProblemsOf(objects map[diag.Ref]bool) diag.List
 	References(key schema.Key) diag.References
+	Ask(do func(*compile.Questions) error) error
 }
 
 // publication brings all entries to one generation.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -53,7 +54,7 @@ func (e *Explanation) decide(a *ir.Access, r Request) (refused bool) {
 		if step.DryRun {
 			continue
 		}
-		best, unknown := doesNotHold, ""
+		best, unknown := doesNotHold, conditions(nil)
 		var by ir.AccessPolicy
 		for _, p := range step.Policies {
 			v, on := both(p, r)
@@ -64,7 +65,7 @@ func (e *Explanation) decide(a *ir.Access, r Request) (refused bool) {
 		one := Access{Policy: by.Name, Origins: by.Origins}
 		switch {
 		case best == mayHold:
-			one.Effect, one.DependsOn = Depends, unknown
+			one.Effect, one.DependsOn = Depends, unknown.String()
 		case best == holds && step.Action == ir.Deny, best == doesNotHold && step.Action == ir.Allow:
 			one.Effect = Refused
 		case best == holds && step.Action == ir.Allow:
@@ -82,57 +83,102 @@ func (e *Explanation) decide(a *ir.Access, r Request) (refused bool) {
 	return false
 }
 
-func both(p ir.AccessPolicy, r Request) (verdict, string) {
+// conditions are the parts of a request that decide, each once.
+type conditions []string
+
+func (c conditions) with(others conditions) conditions {
+	for _, one := range others {
+		if !slices.Contains(c, one) {
+			c = append(c, one)
+		}
+	}
+	return c
+}
+
+// and joins the parts in a text.
+const and = " and "
+
+func (c conditions) String() string { return strings.Join(c, and) }
+
+func splitConditions(joined string) []string { return strings.Split(joined, and) }
+
+func both(p ir.AccessPolicy, r Request) (verdict, conditions) {
 	v, on := evaluate(&p.Operation, r)
+	if v == doesNotHold {
+		return v, nil
+	}
 	w, other := evaluate(&p.Peer, r)
-	if w < v {
+	switch {
+	case w == doesNotHold:
+		return w, nil
+	case v == mayHold && w == mayHold:
+		return v, on.with(other)
+	case w < v:
 		return w, other
 	}
 	return v, on
 }
 
 // evaluate returns whether a condition holds, and what that depends on.
-func evaluate(c *ir.Condition, r Request) (verdict, string) {
+func evaluate(c *ir.Condition, r Request) (verdict, conditions) {
 	switch {
 	case c.Never:
-		return doesNotHold, ""
+		return doesNotHold, nil
 	case c.Test != nil:
-		return test(c.Test, r)
+		v, on := test(c.Test, r)
+		if v != mayHold {
+			return v, nil
+		}
+		return v, conditions{on}
 	case c.Not != nil:
 		v, on := evaluate(c.Not, r)
 		return holds - v, on
 	case len(c.All) > 0:
-		least, unknown := holds, ""
-		for i := range c.All {
-			if v, on := evaluate(&c.All[i], r); v < least {
-				least, unknown = v, on
-			}
-		}
-		return least, unknown
+		return evaluateAll(c.All, r)
 	case c.Any != nil:
-		best, unknown := doesNotHold, ""
-		for i := range c.Any {
-			if v, on := evaluate(&c.Any[i], r); v > best {
-				best, unknown = v, on
-			}
-		}
-		return best, unknown
+		return evaluateAny(c.Any, r)
 	}
-	return holds, ""
+	return holds, nil
+}
+
+func evaluateAll(all []ir.Condition, r Request) (verdict, conditions) {
+	least, unknown := holds, conditions(nil)
+	for i := range all {
+		v, on := evaluate(&all[i], r)
+		if v == doesNotHold {
+			return v, nil
+		}
+		least, unknown = min(least, v), unknown.with(on)
+	}
+	return least, unknown
+}
+
+func evaluateAny(of []ir.Condition, r Request) (verdict, conditions) {
+	best, unknown := doesNotHold, conditions(nil)
+	for i := range of {
+		v, on := evaluate(&of[i], r)
+		if v == holds {
+			return v, nil
+		}
+		best, unknown = max(best, v), unknown.with(on)
+	}
+	return best, unknown
 }
 
 func test(t *ir.Test, r Request) (verdict, string) {
-	path, _, _ := strings.Cut(r.Path, "?")
+	if r.spent != nil {
+		*r.spent++
+	}
 	switch t.Attribute {
-	case ir.AttrMethod:
-		return text(t.Text, r.Method, true), ""
-	case ir.AttrHost:
-		return text(t.Text, r.Host, true), ""
-	case ir.AttrPath:
-		return text(t.Text, mergedSlashes(path), true), ""
-	case ir.AttrHeader:
-		values, has := r.Headers[t.Name]
-		return text(t.Text, strings.Join(values, ","), has), ""
+	case ir.AttrPeerName:
+		return r.peerName(t.Text)
+	case ir.AttrPeerAddress:
+		return r.peerAddress(t.Block)
+	case ir.AttrClientAddress:
+		if r.connection {
+			return r.peerAddress(t.Block)
+		}
+		return mayHold, onClientAddress
 	case ir.AttrDestinationPort:
 		return truth(t.Port == r.Port), ""
 	case ir.AttrDestinationAddress:
@@ -142,15 +188,51 @@ func test(t *ir.Test, r Request) (verdict, string) {
 		}
 		return mayHold, "the address that is called"
 	case ir.AttrServerName:
-		return text(t.Text, r.asks(), r.asks() != ""), ""
+		if r.Scheme != "https" && r.beginsTLS() {
+			return mayHold, onServerName
+		}
+		return text(t.Text, r.asks(), r.asks() != "", r.expressions), ""
 	case ir.AttrClaim:
 		return r.claims.fits(t.Path, t.Text)
-	case ir.AttrPeerName:
-		return mayHold, "the certificate of the caller"
-	case ir.AttrPeerAddress, ir.AttrClientAddress:
-		return mayHold, "the address of the caller"
+	case ir.AttrFilterMetadata:
+		return mayHold, "metadata of other filters"
 	}
-	return mayHold, "metadata of other filters"
+	return testRequest(t, r)
+}
+
+// testRequest tests a part that only requests have.
+func testRequest(t *ir.Test, r Request) (verdict, string) {
+	if r.open {
+		return mayHold, partOf(t)
+	}
+	path, _, _ := strings.Cut(r.Path, "?")
+	switch t.Attribute {
+	case ir.AttrMethod:
+		return text(t.Text, r.Method, true, r.expressions), ""
+	case ir.AttrHost:
+		return text(t.Text, r.Host, true, r.expressions), ""
+	case ir.AttrPath:
+		return text(t.Text, mergedSlashes(path), true, r.expressions), ""
+	case ir.AttrHeader:
+		values, has := r.Headers[t.Name]
+		return text(t.Text, strings.Join(values, ","), has, r.expressions), ""
+	}
+	return mayHold, string(t.Attribute)
+}
+
+// partOf names the part of a request that a test is about.
+func partOf(t *ir.Test) string {
+	switch t.Attribute {
+	case ir.AttrMethod:
+		return "the method"
+	case ir.AttrHost:
+		return "the host"
+	case ir.AttrPath:
+		return "the path"
+	case ir.AttrHeader:
+		return "the header " + t.Name
+	}
+	return string(t.Attribute)
 }
 
 func truth(is bool) verdict {
@@ -172,7 +254,7 @@ func mergedSlashes(path string) string {
 }
 
 // text compares a value that the request has or lacks.
-func text(t *ir.TextTest, value string, has bool) verdict {
+func text(t *ir.TextTest, value string, has bool, known expressions) verdict {
 	want, is := *t, value
 	if t.IgnoreCase {
 		want.Exact, want.Prefix, want.Suffix, is = strings.ToLower(t.Exact), strings.ToLower(t.Prefix), strings.ToLower(t.Suffix), strings.ToLower(value)
@@ -187,12 +269,54 @@ func text(t *ir.TextTest, value string, has bool) verdict {
 	case t.Suffix != "":
 		return truth(strings.HasSuffix(is, want.Suffix))
 	case t.Regex != "":
-		whole, err := regexp.Compile("^(?:" + t.Regex + ")$")
-		return truth(err == nil && whole.MatchString(value))
+		return truth(known.matches(t.Regex, value))
 	case t.Template != "":
 		return truth(fitsTemplate(t.Template, value))
 	}
 	return truth(is == want.Exact)
+}
+
+// expressions are regular expressions that were compiled before; nil if none are kept.
+type expressions map[string]expression
+
+// expression is a regular expression; nil for one that is invalid. A text that it matches has all
+// literals.
+type expression struct {
+	*regexp.Regexp
+	literals []string
+}
+
+// matches reports whether an expression matches a whole text. One that is invalid matches none.
+func (known expressions) matches(text, value string) bool {
+	whole, has := known[text]
+	if !has {
+		whole.Regexp, _ = regexp.Compile("^(?:" + text + ")$")
+		if known != nil {
+			whole.literals = literalsOf(text)
+			known[text] = whole
+		}
+	}
+	for _, literal := range whole.literals {
+		if !strings.Contains(value, literal) {
+			return false
+		}
+	}
+	return whole.Regexp != nil && whole.MatchString(value)
+}
+
+// literalsOf returns texts that each match of an expression contains.
+func literalsOf(text string) []string {
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil || tree.Op != syntax.OpConcat {
+		return nil
+	}
+	var out []string
+	for _, part := range tree.Sub {
+		if part.Op == syntax.OpLiteral && part.Flags&syntax.FoldCase == 0 {
+			out = append(out, string(part.Rune))
+		}
+	}
+	return out
 }
 
 // fitsTemplate reports whether a path fits one with {*} for one part and {**} for any.

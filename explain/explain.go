@@ -11,6 +11,9 @@
 //	condition.go  conditions of a route, and the first that fails
 //	token.go      tokens of a request, and those that a listener accepts
 //	access.go     what policies about callers say of a request
+//	caller.go     what is known about the sender of a request
+//	call.go       what becomes of all calls of a caller
+//	reach.go      who can call whom, as data and as tables
 //	forward.go    what a route does to a request
 //	words.go      texts for all of these
 //	text.go       an Explanation for people
@@ -124,11 +127,14 @@ func (p Proxy) Explain(r Request) *Explanation {
 			return e
 		}
 	}
-	switch begins := r.Scheme == "https"; {
+	r, refused := r.taken(taken)
+	switch begins := r.beginsTLS(); {
 	case taken.TLS != nil && !begins:
 		e.Reason = "the connection is closed: the listener speaks TLS, and this is plain " + r.Scheme
 	case taken.HTTP != nil && taken.TLS == nil && begins:
 		e.Reason = "the connection is closed: the listener speaks plain HTTP, and the caller begins TLS"
+	case refused != "":
+		e.Reason = "the connection is closed: " + refused
 	case taken.HTTP != nil:
 		p.http(taken.HTTP, r, e)
 	case taken.TCP != nil:

@@ -82,11 +82,11 @@ func chooseChain(chains []*ir.FilterChain, r Request) *ir.FilterChain {
 	return nil
 }
 
-// fitsTransport reports whether the request begins its connection as a chain expects. No request of
-// a workload offers the application protocols of a proxy.
+// fitsTransport reports whether the request begins its connection as a chain expects. Only callers
+// with a certificate of the mesh offer the application protocols of a proxy.
 func fitsTransport(c *ir.FilterChain, r Request) bool {
-	tls := r.Scheme == "https"
-	return len(c.ALPN) == 0 && (c.Transport == ir.AnyTransport || (c.Transport == ir.OverTLS) == tls)
+	tls := r.beginsTLS()
+	return (len(c.ALPN) == 0 || r.offers()) && (c.Transport == ir.AnyTransport || (c.Transport == ir.OverTLS) == tls)
 }
 
 // reaches returns false if all routes are for other destinations. A nil t is for
@@ -119,6 +119,7 @@ func namesFit(patterns []string, r Request) bool {
 
 // tcp takes the first route that matches the connection.
 func (p Proxy) tcp(t *ir.TCPListener, listener []diag.Ref, r Request, e *Explanation) {
+	r.connection = true
 	if e.decide(t.Access, r) {
 		e.Reason = "the connection is closed: a policy about callers refuses it"
 		return

@@ -29,7 +29,17 @@ type Request struct {
 	Port    int    `json:"port"`
 	Address string `json:"address,omitempty"`
 
-	claims *claims // of its token; nil if it has none that a proxy verifies
+	// Caller is what is known about the sender; nil for nothing.
+	Caller *Caller `json:"caller,omitempty"`
+
+	claims     *claims // of its token; nil if it has none that a proxy verifies
+	identified bool    // the proxy knows the name in the certificate of the caller
+	connection bool    // the proxy does not read it as HTTP
+	// open is set if the method, host, path, headers and token are not known. Then expressions keeps
+	// regular expressions, and spent counts conditions.
+	open        bool
+	expressions expressions
+	spent       *int
 }
 
 // Way is how a connection comes to the proxy.

@@ -173,7 +173,7 @@ func (c *claims) fits(path []string, t *ir.TextTest) (verdict, string) {
 		value = object[name]
 	}
 	for _, one := range textsOf(value, len(path) == 1 && slices.Contains(c.words, path[0])) {
-		if text(t, one, true) == holds {
+		if text(t, one, true, nil) == holds {
 			return holds, ""
 		}
 	}

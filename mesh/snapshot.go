@@ -135,6 +135,10 @@ func (s *Snapshot) ServiceIn(namespace, hostname string) *Service {
 	return nil
 }
 
+// InstancesAt returns the mesh's instances at an IP address, in registry order. The
+// slice is shared.
+func (s *Snapshot) InstancesAt(ip string) []*Instance { return s.byIP.get(canonicalIP(ip)) }
+
 // Endpoints returns the instances that a service key means, in registry order. It
 // returns none for a service that is unknown or external, whose endpoints are found
 // by DNS or sockets or not at all, and for labels that no instance has. Of several

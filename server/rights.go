@@ -111,6 +111,7 @@ var registryRights = func() rights {
 		"POST " + base + "/transactions":                       {doc: "the right of each operation", inHandler: true, objects: true},
 		"POST " + base + "/rollbacks":                          {doc: "the right of each change that it makes, and list on the kinds and get on their histories", inHandler: true, objects: true},
 		"GET " + base + "/references":                          inNamespaces("get", "references", "in the namespace of the object; references to and from others are shown for the namespaces for which the caller has it"),
+		"GET " + base + "/reach":                               inNamespaces("get", "reach", "for all namespaces, or in some; then the answer has the services and callers of these"),
 		"GET " + inspect.ProxiesPath:                           inNamespaces("list", "proxies", "without it for all namespaces, the proxies of the namespaces for which the caller has it"),
 		"GET " + base + "/standings":                           in("get", "standings", ""),
 		"GET " + inspect.ProxiesPath + "/{node}":               ofProxies("get", ""),

@@ -221,6 +221,22 @@ func TestEditorsInspectTheirNamespace(t *testing.T) {
 	made(w, root, rule)
 	made(w, root, ruleOf("bank", "vault"))
 	w.Want(200, "GET", "/apis/registry.istio.io/v1/references?object=RouteRule/shop/own", "", ed)
+	w.Want(403, "GET", "/apis/registry.istio.io/v1/reach", "", ed)
+	w.Want(201, "POST", "/apis/networking.istio.io/v1/namespaces/shop/serviceentries", reachable("shop", "10.1.0.1"), root, servertest.AsJSON)
+	w.Want(201, "POST", "/apis/networking.istio.io/v1/namespaces/bank/serviceentries", reachable("bank", "10.1.0.2"), root, servertest.AsJSON)
+	w.Want(201, "POST", "/apis/security.istio.io/v1/namespaces/istio-system/authorizationpolicies",
+		`{"apiVersion":"security.istio.io/v1","kind":"AuthorizationPolicy","metadata":{"name":"hush"},"spec":{"action":"DENY","rules":[{}]}}`, root, servertest.AsJSON)
+	for _, query := range []string{"", "?to=namespace/shop", "?from=outside"} {
+		if a := w.Want(200, "GET", "/apis/registry.istio.io/v1/reach"+query, "", ed); strings.Contains(a.Text, "bank") || strings.Contains(a.Text, "hush") || !strings.Contains(a.Text, `"limited":true`) {
+			t.Errorf("reach of shop: %s", a.Text)
+		}
+	}
+	if a := w.Want(200, "GET", "/apis/registry.istio.io/v1/reach?from=outside", "", root); !strings.Contains(a.Text, "bank") || !strings.Contains(a.Text, "no proxy of the workload is connected") {
+		t.Errorf("reach of all: %s", a.Text)
+	}
+	w.Want(400, "GET", "/apis/registry.istio.io/v1/reach?to=namespace/bank", "", ed)
+	w.Want(400, "GET", "/apis/registry.istio.io/v1/reach?to=a/b", "", root)
+	w.Want(400, "GET", "/apis/registry.istio.io/v1/reach?limit=10001", "", root)
 	w.Want(200, "POST", "/apis/registry.istio.io/v1/preview", rule, ed, servertest.AsJSON)
 	w.Want(200, "POST", "/apis/registry.istio.io/v1/preview?proxiesIn=shop", rule, ed, servertest.AsJSON)
 	if a := w.Want(200, "GET", "/debug/problems?namespace=shop", "", ed); strings.Contains(a.Text, "limited") || strings.Contains(a.Text, "bank") || !strings.Contains(a.Text, `"own"`) {
@@ -233,6 +249,12 @@ func TestEditorsInspectTheirNamespace(t *testing.T) {
 		t.Errorf("problems of all: %s", a.Text)
 	}
 	w.Want(400, "GET", "/debug/problems?namespace=A/B", "", vic)
+}
+
+// reachable is a service with one instance.
+func reachable(namespace, address string) string {
+	return fmt.Sprintf(`{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"web"},"spec":{"hosts":["web.%s.svc.cluster.local"],"location":"MESH_INTERNAL","resolution":"STATIC",`+
+		`"ports":[{"number":80,"name":"http","protocol":"HTTP"}],"endpoints":[{"address":%q,"serviceAccount":"web"}]}}`, namespace, address)
 }
 
 // TestHistoryNeedsItsRight: a user that may list objects, but not read their history, neither

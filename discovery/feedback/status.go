@@ -43,13 +43,15 @@ type TypeStatus struct {
 // ProxyStatus describes a proxy that is connected to this replica, or polled it
 // recently.
 type ProxyStatus struct {
-	Node           string    `json:"node"`
-	Namespace      string    `json:"namespace,omitempty"` // that the proxy states
-	Role           mesh.Role `json:"role"`
-	Transport      Transport `json:"transport"`
-	EnvoyVersion   string    `json:"envoyVersion,omitempty"`
-	Address        string    `json:"address,omitempty"`
-	ConnectedSince time.Time `json:"connectedSince"`
+	Node      string    `json:"node"`
+	Namespace string    `json:"namespace,omitempty"` // that the proxy states
+	Role      mesh.Role `json:"role"`
+	// Labels are those that its node states.
+	Labels         mesh.Labels `json:"labels,omitempty"`
+	Transport      Transport   `json:"transport"`
+	EnvoyVersion   string      `json:"envoyVersion,omitempty"`
+	Address        string      `json:"address,omitempty"`
+	ConnectedSince time.Time   `json:"connectedSince"`
 	// State is StateDisconnected for a proxy that is not connected any more, else empty.
 	State    string     `json:"state,omitempty"`
 	LastSeen *time.Time `json:"lastSeen,omitempty"`

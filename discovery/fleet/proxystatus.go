@@ -90,7 +90,7 @@ func (f *Fleet) Connected() (all []*Client) {
 }
 
 func (c *Client) introduced() feedback.ProxyStatus {
-	p := feedback.ProxyStatus{Node: c.Node.ID, Namespace: c.namespace, Role: c.Proxy.Role, Types: map[string]feedback.TypeStatus{}}
+	p := feedback.ProxyStatus{Node: c.Node.ID, Namespace: c.namespace, Role: c.Proxy.Role, Labels: c.Proxy.Labels, Types: map[string]feedback.TypeStatus{}}
 	if a := c.agent.Load(); a != nil {
 		p.EnvoyVersion, p.Address = a.Version, a.Address
 	}

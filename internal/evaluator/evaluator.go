@@ -12,6 +12,7 @@
 //	match.go      conditions on path, headers and query
 //	forward.go    what a route does to a request
 //	outcome.go    the Outcome
+//	access.go     RBAC filters: AccessRequest and filters → taken or refused
 //
 // The package imports nothing of the project and knows nothing of the configuration's
 // sources. Readers refuse every field that they do not know, so that they ignore nothing

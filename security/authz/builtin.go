@@ -43,7 +43,7 @@ func paths(verbs []string, urls ...string) rbac.PolicyRule {
 var (
 	viewRules = []rbac.PolicyRule{
 		rule(readAll, []string{configAPI, networkingAPI, securityAPI}, "*"),
-		rule(readAll, []string{registryAPI}, "problems", "proxies", "proxies/config", "proxies/route", "references"),
+		rule(readAll, []string{registryAPI}, "problems", "proxies", "proxies/config", "proxies/route", "references", "reach"),
 		rule([]string{"create"}, []string{registryAPI}, "previews"),
 		rule(readAll, []string{""}, "namespaces"),
 	}

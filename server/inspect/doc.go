@@ -12,6 +12,7 @@
 //	problems.go       what cannot be honoured
 //	idlegateways.go   Gateways that no connected router serves
 //	references.go     references between objects
+//	reach.go          who can call whom
 //	standings.go      the statuses on this replica, for other replicas
 //	peers.go          requests to other replicas
 package inspect

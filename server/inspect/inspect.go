@@ -49,6 +49,7 @@ func (h *Handler) Endpoints() []openapi.Endpoint {
 	}
 	return []openapi.Endpoint{
 		ask(referencesPath, h.references, referenceParams, referencesAnswer{}, "Lists the references from an object, and to it."),
+		ask(reachPath, h.reach, reachParams, explain.Reach{}, "Says who can call whom."),
 		ask(ProxiesPath, h.proxies, proxyParams, []proxy{}, "Lists the connected proxies."),
 		ask(StandingsPath, h.standings, standingsParams, status.Report{}, "Reports how many proxies of this replica have each object, and run it."),
 		ask(ProxiesPath+"/{node}", h.proxy, proxyParams, []proxy{}, "Lists the connections of one proxy."),

@@ -22,6 +22,7 @@ import (
 	"github.com/pilot-api/pilot-api/cmd/istioctl/internal/cli"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/login"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/proxy"
+	"github.com/pilot-api/pilot-api/cmd/istioctl/reach"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/token"
 	"github.com/pilot-api/pilot-api/cmd/istioctl/wait"
 )
@@ -88,7 +89,7 @@ func verbs(s *cli.Session) []*cobra.Command {
 		get.NewCommand(s), get.NewWatchCommand(s), wait.NewCommand(s), describe.NewCommand(s),
 		diff.NewCommand(s), history.NewCommand(s), history.NewRollbackCommand(s), export.NewCommand(s),
 		analyze.NewCommand(s), analyze.NewProblemsCommand(s), analyze.NewValidateCommand(s),
-		proxy.NewConfigCommand(s), proxy.NewStatusCommand(s), proxy.NewRouteCommand(s), bootstrap.NewCommand(s),
+		proxy.NewConfigCommand(s), proxy.NewStatusCommand(s), proxy.NewRouteCommand(s), reach.NewCommand(s), bootstrap.NewCommand(s),
 		config.NewCommand(s), ca.NewCommand(s), token.NewCommand(s), token.NewWhoAmICommand(s), login.NewCommand(s), fields.NewCommand(s), newVersion(s), newCompletion(s),
 	}
 }
