@@ -163,8 +163,25 @@ func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port, address tcpAddress,
 		parts[l].origins[ref] = true
 		l.Origins = append(l.Origins, ref)
 	}
-	parts[l].add(tcpBlock{servicePort{svc, port}, c.tcpRoutes(svc, port, destinations)})
+	routes := c.tcpRoutes(svc, port, destinations)
+	parts[l].add(tcpBlock{servicePort{svc, port}, routes})
+	for _, r := range routes {
+		for _, ref := range c.settingConnections(r) {
+			if !parts[l].origins[ref] {
+				parts[l].origins[ref] = true
+				l.Origins = append(l.Origins, ref)
+			}
+		}
+	}
 	return l, isNew
+}
+
+// settingConnections returns the objects that set how a route keeps or spreads connections.
+func (c *writer) settingConnections(r ir.TCPRoute) []diag.Ref {
+	if r.Stream.IdleTimeout == nil && r.Stream.MaxDuration == 0 && !r.HashSource {
+		return nil
+	}
+	return c.added[r.Clusters[0].Name].cluster.Origins
 }
 
 // tcpRoutes returns routes that send connections for the destinations to the

@@ -16,6 +16,7 @@ type Generation struct {
 	encoder   *Encoder
 	Serial    int64 // counts generations of this process
 	Mesh      *mesh.Snapshot
+	Since     int64 // the first revision that the generation before, if any, did not show
 	Endpoints endpointSets
 
 	Registrations cached.Lazy[xds.Answer]
@@ -31,9 +32,10 @@ func (g *Generation) Complete() { g.complete.Store(true) }
 func (g *Generation) IsComplete() bool { return g.complete.Load() }
 
 func NewGeneration(e *Encoder, snapshot *mesh.Snapshot, before *Generation) *Generation {
-	g := &Generation{encoder: e, Mesh: snapshot}
+	g := &Generation{encoder: e, Mesh: snapshot, Since: snapshot.Revision}
 	if before != nil {
 		g.Serial = before.Serial + 1
+		g.Since = min(before.Mesh.Revision+1, snapshot.Revision)
 	}
 	g.Endpoints = endpointSets{snapshot, e}
 	return g

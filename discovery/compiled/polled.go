@@ -17,7 +17,8 @@ import (
 type Polled struct {
 	View     *View
 	Revision int64
-	until    atomic.Int64 // revision at which its endpoints may have been replaced first, 0 while they are in force
+	Since    int64        // the first revision that the one before, if any, may not show
+	until    atomic.Int64 // the first revision whose endpoints may be others, 0 while its own are in force
 
 	make      func() *xds.Set // endpoints; nil once it was called
 	endpoints cached.Lazy[xds.Set]
@@ -43,12 +44,12 @@ func (p *Polled) HasEndpoints() bool {
 	return slices.ContainsFunc(p.View.Config.Clusters, func(c *ir.Cluster) bool { return c.Type == ir.Registry })
 }
 
-// ReplacedAt returns the revision at which the endpoints or the view were replaced, or may
-// have been. It is 0 while both are in force.
+// ReplacedAt returns the first revision whose endpoints or view are others, or may be. It is 0
+// while both are in force.
 func (p *Polled) ReplacedAt() int64 { return earlier(p.until.Load(), p.View.Until.Load()) }
 
-// ReplacedAt returns the revision at which it was replaced: its endpoints, or its view. It
-// is 0 while it is in force.
+// ReplacedAt returns the first revision whose endpoints or view are others. It is 0 while both
+// are in force.
 func (st *Streamed) ReplacedAt() int64 { return earlier(st.Until.Load(), st.View.Until.Load()) }
 
 // earlier returns the lower of two revisions, of which 0 is none.
@@ -76,14 +77,14 @@ func (v *View) Polled() *Polled {
 	all := func() *xds.Set { return endpointsOf(v.Encoder.Current.Load(), EndpointKeys(v.Config.Clusters), nil) }
 	switch {
 	case now.last == nil:
-		now.last = &Polled{View: v, Revision: v.Revision, make: all}
+		now.last = &Polled{View: v, Revision: v.Revision, Since: v.Since, make: all}
 	case now.mesh == g.Mesh:
 		return now.last
 	default:
 		before := now.last
 		services := g.Mesh.ServicesSince(now.mesh)
 		if before.touchedBy(services) {
-			now.last = &Polled{View: v, Revision: g.Mesh.Revision, make: all}
+			now.last = &Polled{View: v, Revision: g.Mesh.Revision, Since: now.mesh.Revision + 1, make: all}
 			if s := before.endpoints.Peek(); s != nil {
 				now.last.make = func() *xds.Set { return movedEndpoints(s, services, g) }
 			}

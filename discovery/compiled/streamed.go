@@ -17,8 +17,9 @@ type Streamed struct {
 	*V3Answers
 	Endpoints *xds.Set
 	beside    map[string]*xds.Set // with those of clusters that are being withdrawn, by their names
-	Revision  int64               // revision from which it is in force
-	Until     atomic.Int64        // revision at which it was replaced, 0 until then
+	Revision  int64               // of the publication from which it is in force
+	Since     int64               // the first revision that the one before, if any, does not show
+	Until     atomic.Int64        // the first revision that it does not show, 0 while it is in force
 
 	besideMu sync.Mutex
 	kept     map[keptEndpoints]*xds.Set // what EndpointsKeeping returned
@@ -50,7 +51,7 @@ func (v *View) current(at *atomic.Pointer[Streamed], encode func() (*V3Answers, 
 	if st := at.Load(); st != nil {
 		return st, nil
 	}
-	st := &Streamed{V3Answers: answers, Endpoints: answers.EndpointsIn(v.Encoder.Current.Load()), Revision: v.Revision}
+	st := &Streamed{V3Answers: answers, Endpoints: answers.EndpointsIn(v.Encoder.Current.Load()), Revision: v.Revision, Since: v.Since}
 	at.Store(st)
 	return st, nil
 }
@@ -65,7 +66,7 @@ func (v *View) Follow(services []mesh.ServiceChange, next *Generation) (changed 
 		}
 		if moved := st.moved(services, next); moved != st {
 			at.Store(moved)
-			st.Until.Store(next.Mesh.Revision)
+			st.Until.Store(next.Since)
 			changed = true
 		}
 	}
@@ -77,7 +78,7 @@ func (v *View) Follow(services []mesh.ServiceChange, next *Generation) (changed 
 func (st *Streamed) moved(services []mesh.ServiceChange, next *Generation) *Streamed {
 	st.besideMu.Lock()
 	defer st.besideMu.Unlock()
-	out := &Streamed{V3Answers: st.V3Answers, Endpoints: movedEndpoints(st.Endpoints, services, next), Revision: next.Mesh.Revision}
+	out := &Streamed{V3Answers: st.V3Answers, Endpoints: movedEndpoints(st.Endpoints, services, next), Revision: next.Mesh.Revision, Since: next.Since}
 	same := out.Endpoints == st.Endpoints
 	for key, s := range st.beside {
 		out.keepBeside(key, movedEndpoints(s, services, next))

@@ -22,6 +22,7 @@ type View struct {
 	Encoder  *Encoder
 	Serial   int64  // of the generation it was compiled for
 	Revision int64  // of that
+	Since    int64  // of that
 	Key      string // of its mesh.Traits
 	Config   *ir.Config
 
@@ -29,7 +30,7 @@ type View struct {
 	// the memory of the view stays counted. It is nil for a view that was published here.
 	Past any
 
-	Until atomic.Int64 // revision of the view that took its place, 0 while none did
+	Until atomic.Int64 // the first revision that it does not show, 0 while no view took its place
 
 	from           cached.Brief[map[diag.Ref]struct{}] // objects
 	hosts          cached.Brief[map[string]struct{}]   // of services
@@ -49,7 +50,7 @@ type View struct {
 }
 
 func NewView(g *Generation, key string, config *ir.Config) *View {
-	return &View{Encoder: g.encoder, Serial: g.Serial, Revision: g.Mesh.Revision, Key: key, Config: config}
+	return &View{Encoder: g.encoder, Serial: g.Serial, Revision: g.Mesh.Revision, Since: g.Since, Key: key, Config: config}
 }
 
 // address is the address that listeners are encoded for, or "" if all listeners are the

@@ -381,7 +381,7 @@ func (f *Fleet) moveLocked(c *Client, traits mesh.Traits, next *compiled.Generat
 		last = at.entry.current.Load()
 	}
 	f.leaveLocked(c)
-	f.enterLocked(c, &assignment{entry: entry, last: last, since: next.Serial, revision: next.Mesh.Revision})
+	f.enterLocked(c, &assignment{entry: entry, last: last, since: next.Serial, revision: next.Since})
 	f.behind[c] = struct{}{}
 }
 

@@ -101,25 +101,26 @@ func (c *Client) introduced() feedback.ProxyStatus {
 // target. published is not newer than target.
 func (c *Client) runs(at, target *compiled.Polled, published int64) int64 {
 	if at == target {
-		return c.RevisionInEffect(at.Revision, published)
+		return c.RevisionInEffect(at.View, published)
 	}
-	return c.RevisionBefore(at.View, at.ReplacedAt(), target.Revision)
+	return c.RevisionBefore(at.View, at.ReplacedAt(), target.Since)
 }
 
-// RevisionInEffect returns the revision in effect on a proxy that has acked its whole view.
-// first is the revision at which the view was made. The result is the published revision,
-// unless the proxy keeps an older view.
-func (c *Client) RevisionInEffect(first, published int64) int64 {
+// RevisionInEffect returns the revision in effect on a proxy that has acked its whole view. It
+// is the published revision, unless the proxy keeps an older view, or the view is of a
+// publication that is not complete yet.
+func (c *Client) RevisionInEffect(of *compiled.View, published int64) int64 {
 	if kept := c.keptSince(); kept > 0 {
 		return kept - 1
 	}
-	return max(published, first)
+	return max(published, of.Revision)
 }
 
-// RevisionBefore returns the last revision of the view that a proxy is at. until is the
-// revision at which the view or its endpoints were replaced; 0 means not yet. If the proxy
+// RevisionBefore returns the last revision of the view that a proxy is at. until is the first
+// revision of which the view or its endpoints were replaced; 0 means not yet. If the proxy
 // moved to its entry before that, the view ended for it at the move; otherwise it ended
-// when next replaced it, at the latest.
+// with next, the first revision of what replaced it, at the latest. A publication may bring
+// several revisions, and the view shows none of them.
 func (c *Client) RevisionBefore(at *compiled.View, until, next int64) int64 {
 	if moved := c.assignment.Load().revision; moved > at.Revision && (until == 0 || moved < until) {
 		until = moved

@@ -153,7 +153,11 @@ func (f *Fleet) replaceLocked(g *compiled.Generation, entry *ViewEntry, before, 
 		entry.recent.Note(compiled.Withdrawn(before.Config, v.Config))
 		r.Replacing()
 		entry.current.Store(v)
-		before.Until.Store(v.Revision)
+		until := g.Since
+		if kept := entry.keptSince.Load(); kept != 0 {
+			until = min(until, kept)
+		}
+		before.Until.Store(until)
 	}
 	f.wakeMembers(entry)
 }
@@ -164,7 +168,7 @@ func (e *ViewEntry) keeps(err error, g *compiled.Generation) {
 	case err == nil:
 		e.keptSince.Store(0)
 	case e.keptSince.Load() == 0:
-		e.keptSince.Store(g.Mesh.Revision)
+		e.keptSince.Store(g.Since)
 	}
 }
 

@@ -143,9 +143,9 @@ func (st *Stream) revision(target *compiled.Streamed, published int64) int64 {
 	case st.acked == nil:
 		return 0
 	case st.acked == target:
-		return st.proxy.RevisionInEffect(target.Revision, published)
+		return st.proxy.RevisionInEffect(target.View, published)
 	}
-	return st.proxy.RevisionBefore(st.acked.View, st.acked.ReplacedAt(), target.Revision)
+	return st.proxy.RevisionBefore(st.acked.View, st.acked.ReplacedAt(), target.Since)
 }
 
 // words returns why the proxy refuses something, or "" if it does not.

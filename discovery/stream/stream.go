@@ -124,11 +124,12 @@ type Proxy interface {
 	// PastViews returns views that a proxy that connects may be at, if they have clusters
 	// that next lacks, oldest first. is reports whether the proxy is known to be at a view.
 	PastViews(next *compiled.View, is func(*compiled.View) bool) []*compiled.View
-	// RevisionInEffect returns the revision that a proxy runs if it has had its whole view
-	// since the revision first. published is the published revision.
-	RevisionInEffect(first, published int64) int64
+	// RevisionInEffect returns the revision that a proxy runs if it has acked its whole view.
+	// published is the published revision.
+	RevisionInEffect(of *compiled.View, published int64) int64
 	// RevisionBefore returns the revision that a proxy runs if it is at an older view and
-	// should be at next. The older view was replaced at until; 0 means not yet.
+	// should be at one that shows next first. until is the first revision that the older view
+	// does not show; 0 means that nothing has replaced it.
 	RevisionBefore(at *compiled.View, until, next int64) int64
 	// Call gives the proxy the view for other called hosts. Afterwards View returns it,
 	// unless it cannot be compiled.
