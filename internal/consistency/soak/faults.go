@@ -159,13 +159,14 @@ func (w *world) compact(random *rand.Rand) fault {
 }
 
 // havoc makes one fault after the other until ctx ends, and repairs the last one. Each
-// lasts up to its own maximum multiplied by pace. It returns the number of faults.
-func (w *world) havoc(ctx context.Context, random *rand.Rand, pace float64, log io.Writer) (n int, err error) {
+// lasts up to its own maximum multiplied by pace. Each call of draw returns some of them. It
+// returns the number of faults.
+func havoc(ctx context.Context, random *rand.Rand, pace float64, log io.Writer, draw func(*rand.Rand) []fault) (n int, err error) {
 	upTo := func(most time.Duration) time.Duration {
 		return time.Duration(pace * random.Float64() * float64(most))
 	}
 	for {
-		for _, f := range w.faults(random) {
+		for _, f := range draw(random) {
 			lasts := upTo(f.most)
 			sleep(ctx, upTo(3*time.Second))
 			if ctx.Err() != nil {

@@ -22,12 +22,12 @@ func main() {
 	flag.StringVar(&s.Program, "program", "bin/pilot-api", "the server")
 	flag.StringVar(&s.Dir, "dir", "", "folder for data, logs and the history (default one in the folder for temporary files)")
 	flag.Uint64Var(&s.Seed, "seed", uint64(time.Now().UnixNano()), "what is done when follows from it")
-	flag.DurationVar(&s.Duration, "duration", 2*time.Minute, "how long external and embedded run")
+	flag.DurationVar(&s.Duration, "duration", 2*time.Minute, "how long external, embedded and proxies run")
 	flag.IntVar(&s.Least, "operations", 20_000, "how many operations external and embedded have at least, however long it takes")
 	flag.IntVar(&s.Clients, "clients", 12, "how many clients write and read")
 	flag.IntVar(&s.Watchers, "watchers", 3, "how many watchers of each sort there are")
 	flag.IntVar(&s.Rounds, "rounds", 0, "how often resumes, reconnects and deep kill the server (default 20, deep 3)")
-	which := flag.String("case", "external,embedded,resumes,reconnects,deep", "what to run")
+	which := flag.String("case", "external,embedded,proxies,resumes,reconnects,deep", "what to run")
 	flag.Parse()
 	s.Out, s.Pace = os.Stdout, 1
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -72,6 +72,8 @@ func runCase(ctx context.Context, name string, s settings) (report, error) {
 		return run(ctx, s, openExternal)
 	case "embedded":
 		return run(ctx, s, openEmbedded)
+	case "proxies":
+		return runProxies(ctx, s)
 	case "resumes":
 		return s.scaled(resumes).run(ctx, s)
 	case "deep":

@@ -45,11 +45,15 @@ type report struct {
 	violations                           []consistency.Violation
 	history                              *consistency.History
 	saved                                string // The file with the history, if there were violations.
+	also                                 string // What else was done.
 }
 
 func (r report) String() string {
 	text := fmt.Sprintf("%d operations (%d of unknown outcome), revision %d, %d faults, %d watchers, %d events, %d violations %v",
 		r.operations, r.unknown, r.revision, r.faults, r.watches, r.events, len(r.violations), consistency.Rules(r.violations))
+	if r.also != "" {
+		text += "\n  " + r.also
+	}
 	for i, v := range r.violations {
 		if i == 5 {
 			text += "\n  …"
@@ -190,7 +194,7 @@ func (r *runner) disturb(working context.Context, stop func()) (faults int, err 
 	}
 	defer log.Close()
 	if !r.Calm {
-		faults, err = r.world.havoc(working, r.random(999), r.Pace, &stamped{r.record, log})
+		faults, err = havoc(working, r.random(999), r.Pace, &stamped{r.record.now, log}, r.world.faults)
 	}
 	group.Wait()
 	return faults, err
@@ -206,12 +210,12 @@ func (r *runner) last(ctx context.Context) {
 
 // stamped writes the time of the history before each line.
 type stamped struct {
-	record *record
-	to     io.Writer
+	now func() time.Duration
+	to  io.Writer
 }
 
 func (s *stamped) Write(line []byte) (int, error) {
-	return fmt.Fprintf(s.to, "%.3fs %s", s.record.now().Seconds(), line)
+	return fmt.Fprintf(s.to, "%.3fs %s", s.now().Seconds(), line)
 }
 
 func (r *runner) progress(ctx context.Context) {

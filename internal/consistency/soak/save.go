@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/pilot-api/pilot-api/internal/consistency"
+	"github.com/pilot-api/pilot-api/internal/consistency/programmed"
 )
 
 // save writes a history for people: the violations, the true order, the operations of
@@ -33,6 +34,41 @@ func save(path string, h *consistency.History, found []consistency.Violation) er
 		fmt.Fprintf(out, "WATCH %s until %d\n", w.Name, w.Until)
 		for _, f := range w.Frames {
 			fmt.Fprintf(out, "    %s\n", f)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// saveProgrammed writes a history for people: the violations, the writes, and what each proxy
+// did.
+func saveProgrammed(path string, h *programmed.History, found []consistency.Violation) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(file)
+	for _, v := range found {
+		fmt.Fprintf(out, "VIOLATION %s\n", v)
+	}
+	for _, w := range h.Writes {
+		fmt.Fprintf(out, "WRITE %+v\n", w)
+	}
+	for _, d := range h.Deaths {
+		fmt.Fprintf(out, "DEATH %+v\n", d)
+	}
+	for _, p := range h.Proxies {
+		fmt.Fprintf(out, "PROXY %s\n", p.Name)
+		for _, s := range p.Streams {
+			fmt.Fprintf(out, "    %+v\n", s)
+		}
+		for _, r := range p.Refused {
+			fmt.Fprintf(out, "    REFUSED %+v\n", r)
+		}
+		for key, had := range p.Had {
+			fmt.Fprintf(out, "    HAD %s %+v\n", key, had)
 		}
 	}
 	if err := out.Flush(); err != nil {

@@ -63,6 +63,13 @@ func TestEmbedded(t *testing.T) {
 	judge(t, result, err)
 }
 
+// Proxies connect, refuse, hold back and leave. What clients are told about them is so.
+func TestProxies(t *testing.T) {
+	outside.Slow(t)
+	result, err := runProxies(t.Context(), brief(t))
+	judge(t, result, err)
+}
+
 // Many watchers come back to a killed server with much to catch up. How fast is
 // not for a test to say.
 func TestResumes(t *testing.T) {

@@ -39,9 +39,13 @@ func openEmbedded(ctx context.Context, dir, program string) (*world, error) {
 	return w, w.start(ctx)
 }
 
-// openExternal starts two servers over three members, with a link between each server and
-// member.
 func openExternal(ctx context.Context, dir, program string) (*world, error) {
+	return openReplicas(ctx, dir, program)
+}
+
+// openReplicas starts two servers over three members, with a link between each server and
+// member.
+func openReplicas(ctx context.Context, dir, program string, args ...string) (*world, error) {
 	members, err := testbed.StartEtcd(ctx, dir, 3)
 	w := &world{etcd: members}
 	if err != nil {
@@ -63,7 +67,7 @@ func openExternal(ctx context.Context, dir, program string) (*world, error) {
 			links = append(links, l)
 			endpoints += ",http://" + l.Addr()
 		}
-		s, err := testbed.NewServer(dir, fmt.Sprintf("pilot-api-%d", i), program, "--log-level", "warn", "--etcd-endpoints", endpoints[1:])
+		s, err := testbed.NewServer(dir, fmt.Sprintf("pilot-api-%d", i), program, append([]string{"--log-level", "warn", "--etcd-endpoints", endpoints[1:]}, args...)...)
 		if err != nil {
 			return w, err
 		}
@@ -78,15 +82,23 @@ func (w *world) start(ctx context.Context) error {
 		if err := s.Start(); err != nil {
 			return err
 		}
+		// A setting that all share is that of the first one.
+		if err := w.readyWithin(ctx, startLimit, s); err != nil {
+			return err
+		}
 	}
-	return w.ready(ctx, startLimit)
+	return nil
 }
 
 // ready waits until all servers are ready.
 func (w *world) ready(ctx context.Context, limit time.Duration) error {
+	return w.readyWithin(ctx, limit, w.servers...)
+}
+
+func (w *world) readyWithin(ctx context.Context, limit time.Duration, servers ...*testbed.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for _, s := range w.servers {
+	for _, s := range servers {
 		if err := s.Ready(ctx); err != nil {
 			return err
 		}
