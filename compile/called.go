@@ -18,7 +18,7 @@ import (
 
 // layOutCalled returns the layout of the tables of the scope, by port, with at least the
 // virtual hosts that take the called hosts, and with those domains that they have in the
-// whole tables. It reads no other services, so that they cost nothing.
+// whole tables. Unless the whole layout is needed, it reads no other services.
 func (c *writer) layOutCalled() []*tableLayout {
 	if tables := c.plan.layOutContenders(c.scope, c.caller.called); tables != nil {
 		return tables
@@ -56,6 +56,7 @@ func (p *plan) layOutContenders(s scope, called *mesh.Called) []*tableLayout {
 	return out
 }
 
+// layOutSome lays out a table with some contenders in place of all services and rules.
 func (p *plan) layOutSome(s scope, t *table, some *contenders) *tableLayout {
 	for _, svc := range some.services {
 		for _, port := range svc.Ports {

@@ -123,7 +123,9 @@ func TestProxiesHaveTheClustersOfWhatTheyCall(t *testing.T) {
 		}
 		objects = append(objects, o)
 	}
-	snapshot := mesh.NewSnapshot(1, mesh.DefaultSettings(), objects)
+	settings := mesh.DefaultSettings()
+	settings.OnDemand = mesh.OnDemandHosts
+	snapshot := mesh.NewSnapshot(1, settings, objects)
 	compiler := compile.NewCompiler()
 	compiler.Advance(snapshot)
 	for _, of := range []struct {
@@ -169,10 +171,13 @@ func TestHostsThatNobodyCallsCostNothing(t *testing.T) {
 			objectIn(t, "owner", "DestinationRule", name, spec{"host": name + ".example", "exportTo": []string{"."}}),
 		}
 	}
+	// A rule that all see for a host that nobody declares is followed at all ports.
+	loose := objectIn(t, "owner", "VirtualService", "loose", spec{"hosts": []string{"loose.example"}, "http": []spec{{"directResponse": spec{"status": 403}}}})
 	// counted returns how many results a new host makes a compiler compute again.
 	counted := func(callers int) int64 {
-		objects := slices.Concat(host("called"), host("known"))
+		objects := slices.Concat(host("called"), host("known"), []*schema.Object{loose})
 		compiler, settings := compile.NewCompiler(), mesh.DefaultSettings()
+		settings.OnDemand = mesh.OnDemandHosts
 		configs := func(objects []*schema.Object) (out []*ir.Config) {
 			snapshot := mesh.NewSnapshot(1, settings, objects)
 			compiler.Advance(snapshot)

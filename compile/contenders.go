@@ -89,7 +89,7 @@ type contention struct {
 	port      int
 
 	names map[string]bool // in lower case, without the port
-	next  []string        // names that nobody was found for yet
+	next  []string        // names that are still to be looked up
 	found map[*mesh.Service]bool
 	rules map[string]ruledHost
 }
@@ -107,7 +107,7 @@ func (rd *reader) findContenders(key contendersKey) *contenders {
 	for len(c.next) > 0 && len(c.names) <= maxContenders {
 		name := c.next[0]
 		c.next = c.next[1:]
-		c.wanting(name)
+		c.lookUp(name)
 	}
 	if len(c.names) > maxContenders {
 		return nil
@@ -134,17 +134,15 @@ func (c *contention) wildcards() {
 	for _, svc := range c.egressFor(c.scope, c.namespace) {
 		c.service(svc, "")
 	}
-	for part, g := range c.undeclaredParts(c.scope) {
-		if g.wild {
-			for _, host := range slices.Concat(part.hosts, part.first) {
-				c.rule(host)
-			}
+	for part := range c.undeclaredParts(c.scope, func(g ruledGroup) bool { return g.wild }) {
+		for _, host := range slices.Concat(part.hosts, part.first) {
+			c.rule(host)
 		}
 	}
 }
 
-// wanting adds the services and rules that want a name.
-func (c *contention) wanting(name string) {
+// lookUp adds the services and rules that want a name.
+func (c *contention) lookUp(name string) {
 	for _, svc := range c.registry.byName.under(c.reader, name) {
 		c.service(svc, name)
 	}
@@ -161,10 +159,8 @@ func (c *contention) wanting(name string) {
 		}
 	}
 	for _, host := range hosts {
-		for _, host := range []string{host, host + "."} {
-			if slices.ContainsFunc(c.virtualByHost.under(c.reader, host), func(vs *virtualService) bool { return vs.routesSidecars() != nil }) {
-				c.rule(host)
-			}
+		if slices.ContainsFunc(c.virtualByHost.under(c.reader, host), func(vs *virtualService) bool { return vs.routesSidecars() != nil }) {
+			c.rule(host)
 		}
 	}
 }

@@ -77,8 +77,8 @@ func (rd *reader) egressFor(s scope, namespace string) []*mesh.Service {
 	return rd.egressIn(namespace)
 }
 
-// tcpServicesFor returns those of servicesFor that may have a port with neither HTTP nor
-// UDP.
+// tcpServicesFor returns those of servicesFor that have a port which is neither HTTP nor
+// UDP. With a Sidecar that limits hosts, others may be among them.
 func (rd *reader) tcpServicesFor(s scope) []*mesh.Service {
 	if s.sidecar.limits() {
 		return rd.servicesFor(s)

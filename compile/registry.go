@@ -22,7 +22,7 @@ type registry struct {
 	byName      *index[string, mesh.Service] // by the names by which some callers call them by HTTP
 	wild        *index[none, mesh.Service]   // those with HTTP whose host is a wildcard
 	byHTTP      *index[int, mesh.Service]    // by their ports with HTTP
-	byTCP       *index[none, mesh.Service]   // those with a port that has neither HTTP nor UDP
+	byTCP       *index[none, mesh.Service]   // those with a port that is neither HTTP nor UDP
 	instances   *query.Input[*mesh.Service, *list[mesh.Instance]]
 	closedPorts *query.Input[none, *mesh.ClosedPorts]
 	under       *query.Input[audience, portSums] // by the wildcards that cover their hosts

@@ -50,7 +50,7 @@ func readSidecar(p *plan, of declared, spec *networking.Sidecar) *sidecar {
 	sc := &sidecar{declared: of, selector: spec.GetWorkloadSelector().GetLabels(), opens: len(spec.GetIngress()) > 0}
 	sc.onDemand = mesh.OnDemandMode(of.object.Meta.Annotations[schema.OnDemandAnnotation])
 	if why := p.settings.WithoutOnDemand(); sc.onDemand == mesh.OnDemandHosts && why != "" {
-		p.notHonoured(diag.PartLeftOut, of.ref, "metadata.annotations["+schema.OnDemandAnnotation+"]", "its proxies have all hosts: with the mesh settings, "+why)
+		p.notHonoured(diag.PartLeftOut, of.ref, "metadata.annotations["+schema.OnDemandAnnotation+"]", "its proxies have all hosts, because the mesh settings exclude hosts on demand: "+why)
 		sc.onDemand = mesh.OnDemandOff
 	}
 	if policy := spec.GetOutboundTrafficPolicy(); policy != nil {
@@ -256,7 +256,7 @@ func (p *plan) sidecarOf(who *caller) *sidecar {
 
 // onDemand returns what the proxies that follow a Sidecar, or none, learn on demand.
 func (m *model) onDemand(sc *sidecar) mesh.OnDemandMode {
-	if sc != nil && sc.onDemand != "" {
+	if sc != nil && (sc.onDemand == mesh.OnDemandHosts || sc.onDemand == mesh.OnDemandOff) {
 		return sc.onDemand
 	}
 	return m.settings.OnDemand

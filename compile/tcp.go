@@ -47,8 +47,10 @@ func (p *plan) writeTCP(s scope, who *caller, last *outboundTCP) *outboundTCP {
 	for _, open := range p.openPortsIn(s) {
 		c.httpAt[open.number] = open.first
 	}
-	if first := p.openedByRules(s); first != nil && c.httpAt[undeclaredPort] == nil {
-		c.httpAt[undeclaredPort] = first
+	if c.httpAt[undeclaredPort] == nil {
+		if first := p.openedByRules(s); first != nil {
+			c.httpAt[undeclaredPort] = first
+		}
 	}
 	c.tcpPorts()
 	out := &outboundTCP{byAddress: c.tcp, clusters: c.sortedClusters(), varies: c.varies, problems: p.problems.List()}

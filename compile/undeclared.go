@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -95,7 +94,13 @@ func (rd *reader) findRuledHosts(none) []ruledHosts {
 		out = append(out, ruledHosts{g, slices.Compact(hosts)})
 	}
 	slices.SortFunc(out, func(a, b ruledHosts) int {
-		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(fmt.Sprint(a.wild), fmt.Sprint(b.wild)))
+		switch {
+		case a.namespace != b.namespace:
+			return strings.Compare(a.namespace, b.namespace)
+		case a.wild:
+			return 1
+		}
+		return -1
 	})
 	return out
 }
@@ -249,29 +254,29 @@ func ruleScope(s scope) scope {
 
 func (rd *reader) findUndeclared(s scope) *undeclared {
 	out := &undeclared{}
-	for part := range rd.undeclaredParts(s) {
+	for part := range rd.undeclaredParts(s, anyGroup) {
 		out.crowd = max(out.crowd, part.crowd)
 		out.hosts, out.first = append(out.hosts, part.hosts...), append(out.first, part.first...)
-		for host, through := range part.through {
-			if out.through == nil {
-				out.through = map[string]string{}
-			}
-			out.through[host] = through
+		if len(part.through) > 0 && out.through == nil {
+			out.through = map[string]string{}
 		}
+		maps.Copy(out.through, part.through)
 	}
 	out.sort()
 	return out
 }
 
-// undeclaredParts returns the undeclared hosts of each group. Only sidecars follow rules
-// for them.
-func (rd *reader) undeclaredParts(s scope) iter.Seq2[*undeclared, ruledGroup] {
-	return func(yield func(*undeclared, ruledGroup) bool) {
+func anyGroup(ruledGroup) bool { return true }
+
+// undeclaredParts returns the undeclared hosts of each group that is wanted. Only sidecars
+// follow rules for them.
+func (rd *reader) undeclaredParts(s scope, wanted func(ruledGroup) bool) iter.Seq[*undeclared] {
+	return func(yield func(*undeclared) bool) {
 		if s.role != mesh.Sidecar {
 			return
 		}
 		for _, g := range rd.ruledGroups.Get(rd.r, none{}).listed() {
-			if !yield(rd.undeclaredOf.Get(rd.r, undeclaredKey{*g, rd.groupScope(*g, s)}), *g) {
+			if wanted(*g) && !yield(rd.undeclaredOf.Get(rd.r, undeclaredKey{*g, rd.groupScope(*g, s)})) {
 				return
 			}
 		}
@@ -328,7 +333,7 @@ type undeclaredSigns struct {
 }
 
 func (rd *reader) findUndeclaredSigns(s scope) (out undeclaredSigns) {
-	for part := range rd.undeclaredParts(s) {
+	for part := range rd.undeclaredParts(s, anyGroup) {
 		out.crowd, out.atAll = max(out.crowd, part.crowd), out.atAll || len(part.hosts) > 0
 	}
 	return out
@@ -439,8 +444,8 @@ func (rd *reader) openingHosts(s scope, u *undeclared) []string {
 	return hosts
 }
 
-// openedByRules returns the service that stands for port 80 if openForUndeclared adds a
-// table for it where no service has HTTP there, else nil.
+// openedByRules returns the service that stands for port 80 if openForUndeclared would add a
+// table for that port, else nil. No service has HTTP there.
 func (rd *reader) openedByRules(s scope) *mesh.Service {
 	if rd.undeclaredSigns.Get(rd.r, ruleScope(s)) == (undeclaredSigns{}) {
 		return nil
@@ -455,7 +460,7 @@ func (rd *reader) openedByRules(s scope) *mesh.Service {
 // takesConnections returns a service whose connections to a port are not read as
 // HTTP, or nil.
 func (rd *reader) takesConnections(s scope, number int) *mesh.Service {
-	for _, svc := range rd.servicesFor(s) {
+	for _, svc := range rd.tcpServicesFor(s) {
 		for _, port := range rd.portsFor(s, svc) {
 			if port.Number == number && port.Protocol != mesh.UDP && !rd.routesHTTP(svc, port) {
 				return svc

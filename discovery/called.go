@@ -1,9 +1,12 @@
 package discovery
 
 import (
+	"slices"
+
 	"github.com/pilot-api/pilot-api/discovery/fleet"
 	"github.com/pilot-api/pilot-api/discovery/stream"
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // ConnectOnDemand is Connect for an Envoy on a delta stream that can ask for hosts which its
@@ -39,11 +42,17 @@ func (p *Publisher) asksForHosts(node mesh.Node, proxy mesh.Proxy) bool {
 	if c := p.fleet.Find(node); c != nil && c.CallsSome() {
 		return true
 	}
+	g := p.encoder.Current.Load()
+	if g == nil || p.opts.Settings.OnDemand == mesh.OnDemandOff && !slices.ContainsFunc(g.Mesh.Objects("Sidecar"), saysOnDemand) {
+		return false // A proxy that connects waits for no publication.
+	}
 	p.encoder.Advancing.RLock()
 	defer p.encoder.Advancing.RUnlock()
-	g := p.encoder.Current.Load()
-	return g != nil && p.compiler.OnDemand(g.Mesh.TraitsOf(proxy)) == mesh.OnDemandHosts
+	g = p.encoder.Current.Load()
+	return p.compiler.OnDemand(g.Mesh.TraitsOf(proxy)) == mesh.OnDemandHosts
 }
+
+func saysOnDemand(o *schema.Object) bool { return o.Meta.Annotations[schema.OnDemandAnnotation] != "" }
 
 // call gives a proxy the view for some called hosts. If there is no room for that view, it is
 // one for all hosts, and if there is no room for that either, the proxy keeps what it has.

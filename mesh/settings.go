@@ -97,6 +97,7 @@ type Settings struct {
 	// OnDemand is what a sidecar learns only when its workload calls it: hosts means the
 	// routes and clusters of HTTP hosts, off means nothing. It is for Envoy 1.40 or newer
 	// on the delta stream; docs/on-demand.md says what the first request costs.
+	// The annotation of a Sidecar may say otherwise for the proxies that follow it.
 	OnDemand OnDemandMode
 	// DefaultVisibility is the visibility of a ServiceEntry, a VirtualService or a
 	// DestinationRule without exportTo: * is every namespace, . its own.

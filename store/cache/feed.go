@@ -87,8 +87,10 @@ func (c *Cache) consume(w store.Watcher, pace *backoff) error {
 	if err := w.Err(); err != nil {
 		return err
 	}
-	return &store.Error{Kind: store.ErrUnavailable, Detail: "the watch of the store ended"}
+	return errWatchEnded
 }
+
+var errWatchEnded = &store.Error{Kind: store.ErrUnavailable, Detail: "the watch of the store ended"}
 
 func (c *Cache) setFeed(w store.Watcher) {
 	c.mu.Lock()

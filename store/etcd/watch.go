@@ -92,10 +92,14 @@ func (w *watcher) follow(ctx context.Context, answers clientv3.WatchChan) error 
 		out, first := w.first()
 		var err error
 		select {
+		case out <- first: // A reader that waits comes before further answers.
+			w.sent(first)
+			continue
+		default:
+		}
+		select {
 		case out <- first:
-			w.queue[0] = store.Batch{} // The array stays alive.
-			w.queue = w.queue[1:]
-			w.size -= first.Size()
+			w.sent(first)
 		case answer, ok := <-answers:
 			if !ok {
 				return ended(ctx)
@@ -111,6 +115,13 @@ func (w *watcher) follow(ctx context.Context, answers clientv3.WatchChan) error 
 			w.queue = append(w.queue, store.Batch{Revision: w.seen})
 		}
 	}
+}
+
+// sent removes the first batch of the queue.
+func (w *watcher) sent(first store.Batch) {
+	w.queue[0] = store.Batch{} // The array stays alive.
+	w.queue = w.queue[1:]
+	w.size -= first.Size()
 }
 
 // first returns the next batch for the reader; the channel is nil if there is none.
