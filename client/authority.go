@@ -54,9 +54,10 @@ func (c *Client) RotateAuthority(ctx context.Context, step string, force bool) (
 }
 
 // RevokeCertificate ends a certificate of a workload before its time, by its serial number in
-// hexadecimal. The server does not know whether there is such a certificate.
-func (c *Client) RevokeCertificate(ctx context.Context, serial string) (*Authority, error) {
-	return c.changeAuthority(ctx, "revocations", map[string]any{"serial": serial})
+// hexadecimal. The server refuses a number of which it has issued no certificate, unless force is
+// true.
+func (c *Client) RevokeCertificate(ctx context.Context, serial string, force bool) (*Authority, error) {
+	return c.changeAuthority(ctx, "revocations", map[string]any{"serial": serial, "force": force})
 }
 
 // changeAuthority sends a change of the authority, and returns its state after that.

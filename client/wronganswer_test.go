@@ -65,7 +65,7 @@ func calls(t *testing.T) map[string]func(context.Context, *client.Client) error 
 			return err
 		},
 		"RevokeCertificate": func(ctx context.Context, c *client.Client) error {
-			_, err := c.RevokeCertificate(ctx, "7d")
+			_, err := c.RevokeCertificate(ctx, "7d", false)
 			return err
 		},
 		"Explain": func(ctx context.Context, c *client.Client) error {

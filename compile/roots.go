@@ -83,8 +83,15 @@ func (c *writer) tlsWithRoots(tls *ir.ServerTLS) *ir.ServerTLS {
 	return &out
 }
 
-// checkRoots reports settings by which proxies would wait for roots that nobody has.
+// checkRoots reports an authority that cannot sign, and settings by which proxies would wait for
+// roots that nobody has.
 func (p *plan) checkRoots() {
+	if lack := p.roots.Get(p.r, none{}).Lack; lack != "" {
+		p.report(diag.Problem{
+			Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.TLSUnmet, Field: "--ca",
+			Message: "workloads get no certificates from this server, and those that they have will end: " + lack,
+		})
+	}
 	if p.settings.WorkloadCertificates.SDSFile == "" || p.roots.Get(p.r, none{}).Certificates != "" {
 		return
 	}

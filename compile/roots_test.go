@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -129,4 +130,24 @@ func tlsOf(l *ir.Listener) (all []*ir.ServerTLS) {
 		}
 	}
 	return all
+}
+
+// TestAnAuthorityThatCannotSign checks that it is a problem, and that proxies keep its roots.
+func TestAnAuthorityThatCannotSign(t *testing.T) {
+	settings, problems := mesh.ParseSettings([]byte("workloadCertificates: {sdsFile: /etc/mesh/default.yaml}"), "settings")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	found := func(roots mesh.Roots) string {
+		snapshot := mesh.NewSnapshot(1, settings, nil).WithFiles(mesh.NewFileSecrets(nil).WithRoots(roots))
+		c := compile.NewCompiler()
+		c.Advance(snapshot)
+		return fmt.Sprint(c.Problems())
+	}
+	if with := found(mesh.Roots{Certificates: "A", Lack: "its key is lost"}); !strings.Contains(with, "workloads get no certificates from this server, and those that they have will end: its key is lost") {
+		t.Errorf("problems: %s", with)
+	}
+	if without := found(mesh.Roots{Certificates: "A"}); strings.Contains(without, "workloads get no certificates") {
+		t.Errorf("problems of an authority that signs: %s", without)
+	}
 }

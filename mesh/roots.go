@@ -14,4 +14,6 @@ type Roots struct {
 	// Revocations counts the times at which certificates were revoked. When it grows, proxies
 	// end the connections that they have.
 	Revocations int64
+	// Lack says why this server signs no certificates by them; "" if it does, or has none.
+	Lack string
 }

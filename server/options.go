@@ -61,7 +61,8 @@ type Options struct {
 	Authority       *ca.CA
 	RotateAuthority func(context.Context, ca.Step) error
 	// Revoke ends a certificate of the authority, by its serial number; nil as RotateAuthority.
-	Revoke func(ctx context.Context, serial string) error
+	// With force it ends one that the authority does not know.
+	Revoke func(ctx context.Context, serial string, force bool) error
 	// Peers are the other replicas; nil if there are none.
 	Peers replica.Peers
 	// Ready are the checks of /readyz, run in this order.

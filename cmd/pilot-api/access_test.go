@@ -236,6 +236,12 @@ func TestAddressesBeyondLoopback(t *testing.T) {
 		"--account-keys k":  "--account-keys needs proofs of users",
 		"--anonymous none":  "keeps everybody out",
 		"--anonymous maybe": "must be none, read or admin",
+		"--ca self --grpc-listen=": "needs --proxy-auth token,mtls: a certificate has the name that its owner proves\n" +
+			"--proxy-auth needs roles: ask users for proofs (--client-ca, --token-file, --oidc-issuer)\n" +
+			"--proxy-auth needs --tls-cert and --tls-key, or --grpc-tls-cert and --grpc-tls-key: a proof is shown over TLS only\n" +
+			"--ca self needs --grpc-listen",
+		"--ca self --proxy-auth mtls --ca-ttl 1s": "needs --grpc-tls-cert and --grpc-tls-key, or --tls-cert and --tls-key: a proxy shows its certificate over TLS only\nusage: --ca-ttl 1s",
+		"--ca selfish --ca-root r":                "must be none, self or files\n--ca-cert, --ca-key and --ca-root need --ca files",
 	} {
 		var o options
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)

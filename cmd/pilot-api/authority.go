@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -46,11 +45,11 @@ const (
 )
 
 func (a *authorityOptions) register(f *pflag.FlagSet) {
-	f.StringVar(&a.kind, "ca", noAuthority, "certificate authority of the mesh, which signs certificates of workloads over --grpc-listen: none, self (made by the servers and stored in etcd, encrypted) or files (--ca-cert, --ca-key and --ca-root)")
+	f.StringVar(&a.kind, "ca", noAuthority, "certificate authority of the mesh, which signs certificates of workloads over --grpc-listen: none, self (made by the servers and stored in etcd, encrypted) or files (--ca-cert, --ca-key and --ca-root); needs --proxy-auth")
 	f.StringVar(&a.files.CertificateFile, "ca-cert", "", "file with the certificate that signs those of workloads, and its chain; read again when it changes")
 	f.StringVar(&a.files.KeyFile, "ca-key", "", "file with the key of --ca-cert")
 	f.StringVar(&a.files.CAFile, "ca-root", "", "file with the roots that --ca-cert leads to, which all workloads trust")
-	f.StringVar(&a.storeKey, "ca-store-key", "", "file with the key that encrypts the authority of --ca self in etcd, the same for all servers: 32 random bytes in base64 (default ca-store.key in --data-dir with the embedded etcd, which is made if it is missing)")
+	f.StringVar(&a.storeKey, "ca-store-key", "", "file with the key that encrypts the authority of --ca self in etcd, the same for all servers: 32 random bytes in base64 (default ca-store.key in --data-dir with the embedded etcd, which is made with the first authority)")
 	f.DurationVar(&a.ttl, "ca-ttl", ca.DefaultTTL, "how long the certificate of a workload lasts if the workload asks for no time")
 	f.DurationVar(&a.maxTTL, "ca-max-ttl", ca.DefaultMaxTTL, "longest time that the certificate of a workload may last")
 	f.DurationVar(&a.skew, "ca-clock-skew", ca.DefaultSkew, "time before now at which a certificate begins to be valid, for machines whose clocks are behind")
@@ -59,36 +58,33 @@ func (a *authorityOptions) register(f *pflag.FlagSet) {
 // signs reports whether there is an authority.
 func (a *authorityOptions) signs() bool { return a.kind != noAuthority }
 
+// validateAuthority returns all mistakes of the flags of the authority.
 func (o *options) validateAuthority() error {
-	usage := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %w", errUsage, fmt.Errorf(format, args...))
+	var wrong []error
+	need := func(is bool, format string, args ...any) {
+		if !is {
+			wrong = append(wrong, fmt.Errorf(format, args...))
+		}
 	}
 	a, files := &o.authority, o.authority.files != rotation.Files{}
-	switch {
-	case !slices.Contains([]string{noAuthority, ownAuthority, authorityFiles}, a.kind):
-		return usage("--ca %q: must be none, self or files", a.kind)
-	case files && a.kind != authorityFiles:
-		return usage("--ca-cert, --ca-key and --ca-root need --ca files")
-	case a.storeKey != "" && a.kind != ownAuthority:
-		return usage("--ca-store-key needs --ca self")
-	case !a.signs():
-		return nil
-	case a.kind == authorityFiles && (a.files.CertificateFile == "" || a.files.KeyFile == "" || a.files.CAFile == ""):
-		return usage("--ca files needs --ca-cert, --ca-key and --ca-root")
-	case a.kind == ownAuthority && a.storeKey == "" && len(o.etcdEndpoints) > 0:
-		return usage("--ca self needs --ca-store-key with --etcd-endpoints, the same file for all servers: openssl rand -base64 32")
-	case !o.access.provesProxies():
-		return usage("--ca %s needs --proxy-auth: a certificate has the name that its owner proves", a.kind)
-	case o.grpcListen == "":
-		return usage("--ca %s needs --grpc-listen, where workloads ask for certificates", a.kind)
-	case a.maxTTL < time.Minute:
-		return usage("--ca-max-ttl %v: must be at least 1m", a.maxTTL)
-	case a.ttl < time.Minute || a.ttl > a.maxTTL:
-		return usage("--ca-ttl %v: must be at least 1m, and at most --ca-max-ttl, which is %v", a.ttl, a.maxTTL)
-	case a.skew < 0 || a.skew > 24*time.Hour:
-		return usage("--ca-clock-skew %v: must be 0s to 24h", a.skew)
+	need(slices.Contains([]string{noAuthority, ownAuthority, authorityFiles}, a.kind), "--ca %q: must be none, self or files", a.kind)
+	need(!files || a.kind == authorityFiles, "--ca-cert, --ca-key and --ca-root need --ca files")
+	need(a.storeKey == "" || a.kind == ownAuthority, "--ca-store-key needs --ca self")
+	if a.signs() && len(wrong) == 0 {
+		need(a.kind != authorityFiles || a.files.CertificateFile != "" && a.files.KeyFile != "" && a.files.CAFile != "", "--ca files needs --ca-cert, --ca-key and --ca-root")
+		need(a.kind != ownAuthority || a.storeKey != "" || len(o.etcdEndpoints) == 0, "--ca self needs --ca-store-key with --etcd-endpoints, the same file for all servers: openssl rand -base64 32")
+		need(o.access.provesProxies(), "--ca %s needs --proxy-auth token,mtls: a certificate has the name that its owner proves", a.kind)
+		need(o.access.provesProxies() || o.access.isAsked(), "--proxy-auth needs roles: ask users for proofs (--client-ca, --token-file, --oidc-issuer)")
+		need(o.access.provesProxies() || o.streamFiles().CertificateFile != "", "--proxy-auth needs --tls-cert and --tls-key, or --grpc-tls-cert and --grpc-tls-key: a proof is shown over TLS only")
+		need(o.grpcListen != "", "--ca %s needs --grpc-listen, where workloads ask for certificates", a.kind)
+		need(a.maxTTL >= time.Minute, "--ca-max-ttl %v: must be at least 1m", a.maxTTL)
+		need(a.ttl >= time.Minute && a.ttl <= max(a.maxTTL, time.Minute), "--ca-ttl %v: must be at least 1m, and at most --ca-max-ttl, which is %v", a.ttl, a.maxTTL)
+		need(a.skew >= 0 && a.skew <= 24*time.Hour, "--ca-clock-skew %v: must be 0s to 24h", a.skew)
 	}
-	return nil
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errUsage, errors.Join(wrong...))
 }
 
 // authorityFilesName is the name of the files of the authority among all followed files.
@@ -100,7 +96,7 @@ type authority struct {
 	run func(context.Context) error
 	// rotate does a step of the rotation of the root; nil if servers do not make it.
 	rotate func(context.Context, ca.Step) error
-	revoke func(ctx context.Context, serial string) error
+	revoke func(ctx context.Context, serial string, force bool) error
 }
 
 // lists returns what has the lists of revoked certificates; nil for none.
@@ -185,24 +181,36 @@ func (a *authority) keptIn(b backend, o *options, log *slog.Logger) error {
 	if a.CA == nil || a.run != nil {
 		return nil
 	}
-	sealer, err := o.sealer(log)
+	key, err := o.storeKey(log)
 	if err != nil {
 		return err
 	}
-	shared := ca.NewShared(a.CA, document.New(b.client, o.etcdPrefix, etcd.AuthorityName, log), sealer, log)
+	shared := ca.NewShared(a.CA, document.New(b.client, o.etcdPrefix, etcd.AuthorityName, log), key, log)
 	a.run, a.rotate, a.revoke = shared.Run, shared.Rotate, shared.Revoke
 	return nil
 }
 
-// sealer returns the key of --ca-store-key. It makes the default file if that is missing.
-func (o *options) sealer(log *slog.Logger) (*ca.Sealer, error) {
-	name := o.authority.storeKey
-	if name == "" {
-		name = filepath.Join(o.dataDir, "ca-store.key")
+// storeKey returns the key of --ca-store-key. The default file may be missing: then it is made
+// with the first authority, and with no other.
+func (o *options) storeKey(log *slog.Logger) (ca.StoreKey, error) {
+	if name := o.authority.storeKey; name != "" {
+		sealer, err := readStoreKey(name)
+		return ca.StoreKey{Name: name, Sealer: sealer}, err
+	}
+	name := filepath.Join(o.dataDir, "ca-store.key")
+	sealer, err := readStoreKey(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return ca.StoreKey{Name: name, Sealer: sealer}, err
+	}
+	return ca.StoreKey{Name: name, Make: func() (*ca.Sealer, error) {
 		if err := makeStoreKey(name, log); err != nil {
 			return nil, fmt.Errorf("--ca self: %w", err)
 		}
-	}
+		return readStoreKey(name)
+	}}, nil
+}
+
+func readStoreKey(name string) (*ca.Sealer, error) {
 	text, err := wholefile.ReadAtMost(name, 4096)
 	if err != nil {
 		return nil, fmt.Errorf("--ca-store-key: %w", err)
@@ -214,11 +222,8 @@ func (o *options) sealer(log *slog.Logger) (*ca.Sealer, error) {
 	return sealer, nil
 }
 
-// makeStoreKey writes a random key, unless the file is there.
+// makeStoreKey writes a random key.
 func makeStoreKey(name string, log *slog.Logger) error {
-	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // It never fails.
 	if err := wholefile.WriteText(name, 0o600, []byte(base64.StdEncoding.EncodeToString(key)+"\n")); err != nil {

@@ -235,6 +235,50 @@ func TestTheAuthorityStays(t *testing.T) {
 	w.take(t)
 }
 
+// TestALostStoreKeyIsAProblem loses the key that encrypts the authority: the server makes no other
+// one, signs nothing, says so where an operator looks, and goes on with the copy.
+func TestALostStoreKeyIsAProblem(t *testing.T) {
+	outside.Slow(t)
+	streams := freeAddress(t)
+	s := startSecured(t)
+	flags := []string{"--proxy-auth", "mtls", "--ca", "self", "--grpc-listen", streams}
+	var w *workload
+	t.Run("first", func(t *testing.T) {
+		one := s.start(t, "lost", flags...)
+		one.account(t, "web")
+		w = newWorkload(t, one, streams)
+		w.token = one.token(t, "web", authn.AudienceXDS)
+		w.take(t)
+		w.token = ""
+	})
+	file := filepath.Join(s.at("lost"), "ca-store.key")
+	if err := os.Rename(file, s.at("copy.key")); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("lost", func(t *testing.T) {
+		two := s.start(t, "lost", flags...)
+		if _, err := w.ask(t, webID, nil); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "ca-store.key is missing: put its copy back") {
+			t.Errorf("a certificate without the key: %v", err)
+		}
+		if code, err := two.hello(t, streams, "", w.shown, nodeOf(webNode, nil)); code != codes.OK {
+			t.Errorf("a stream: %v %s", code, err)
+		}
+		for _, path := range []string{"/debug/problems", "/apis/registry.istio.io/v1/authority"} {
+			if a := two.get(t, two.api, path, "", "bob"); !strings.Contains(a.text, "ca-store.key is missing") {
+				t.Errorf("%s: %s", path, a.text)
+			}
+		}
+		if _, err := os.Stat(file); !os.IsNotExist(err) {
+			t.Errorf("another key was made: %v", err)
+		}
+	})
+	if err := os.Rename(s.at("copy.key"), file); err != nil {
+		t.Fatal(err)
+	}
+	s.start(t, "lost", flags...)
+	w.take(t)
+}
+
 // TestAnOperatorsAuthority: certificates are signed by an authority in files, and by the next
 // one when the files change.
 func TestAnOperatorsAuthority(t *testing.T) {

@@ -39,7 +39,7 @@ func rootsOf(trust *ca.Trust) mesh.Roots {
 	if trust == nil {
 		return mesh.Roots{}
 	}
-	return mesh.Roots{Certificates: trust.RootsPEM(), Names: trust.RootNames(), Revoked: trust.ListsPEM, Revocations: trust.Revocations}
+	return mesh.Roots{Certificates: trust.RootsPEM(), Names: trust.RootNames(), Revoked: trust.ListsPEM, Revocations: trust.Revocations, Lack: trust.Lack}
 }
 
 // Changed returns a channel that is closed at the next change after the call.

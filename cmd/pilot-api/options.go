@@ -98,16 +98,8 @@ const leastQuota = 16 << 20
 
 // validate finds contradictions before anything starts.
 func (o *options) validate() error {
-	if err := o.access.validate(); err != nil {
-		return err
-	}
-	if err := o.validateHTTP(); err != nil {
-		return err
-	}
-	if err := o.validateStreams(); err != nil {
-		return err
-	}
-	if err := o.validateAuthority(); err != nil {
+	// Flags of these depend on each other, so all mistakes are said at once.
+	if err := errors.Join(o.access.validate(), o.validateHTTP(), o.validateStreams(), o.validateAuthority()); err != nil {
 		return err
 	}
 	if len(validation.IsDNS1123Subdomain(o.domain)) > 0 {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/big"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -181,7 +180,7 @@ func (c *CA) issue(trust *Trust, key any, id spiffeid.ID, ttl time.Duration) (*I
 		return nil, fmt.Errorf("%w: its own certificate ended at %s", ErrNoIssuer, end.UTC().Format(time.RFC3339))
 	}
 	template := &x509.Certificate{
-		SerialNumber: newSerial(), NotBefore: now.Add(-c.opts.Skew), NotAfter: end, URIs: []*url.URL{id.URL()},
+		SerialNumber: by.serials.next(), NotBefore: now.Add(-c.opts.Skew), NotAfter: end, URIs: []*url.URL{id.URL()},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true,
 	}
@@ -205,17 +204,6 @@ func (i *Issuer) between() []*x509.Certificate {
 		return i.Chain[:last]
 	}
 	return i.Chain
-}
-
-// serialBits is the length of serial numbers, which are random.
-const serialBits = 127
-
-func newSerial() *big.Int {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
-	if err != nil {
-		panic(err) // crypto/rand never fails.
-	}
-	return serial.Add(serial, big.NewInt(1))
 }
 
 // allow reports whether an account may have one more certificate now.

@@ -12,6 +12,7 @@
 //	shared.go     an authority that servers make and share
 //	rotation.go   the rotation of its root, step by step
 //	revocation.go revoked certificates, and the lists of them
+//	serial.go     serial numbers, which an authority knows as its own
 //	sealed.go     keys that are stored encrypted
 //	metrics.go    counts of requests, and the end of the issuer
 package ca

@@ -40,7 +40,7 @@ func newRenewal(t testing.TB, workloads int) *renewal {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	r := &renewal{CA: newCA(t, ca.Options{}), document: &counted{Document: document.New(etcdtest.Start(t).Client(), "/test", "ca", log)}, sealer: sealer(t)}
-	shared := ca.NewShared(r.CA, r.document, r.sealer, log)
+	shared := ca.NewShared(r.CA, r.document, ca.StoreKey{Sealer: r.sealer}, log)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = shared.Run(ctx) }()

@@ -34,6 +34,9 @@ var ErrSerial = errors.New("a serial number has 1 to 32 hexadecimal digits, with
 // ErrTooManyRevoked means that as many certificates as may are revoked and have not ended.
 var ErrTooManyRevoked = fmt.Errorf("%d certificates are revoked and have not ended, and more may not be: rotate the root", mostRevoked)
 
+// ErrForeign means that no authority of the mesh has signed a certificate with a number.
+var ErrForeign = errors.New("no present authority of the mesh has issued a certificate with this number")
+
 var serialText = regexp.MustCompile(`^[0-9a-f]{1,32}$`)
 
 // parseSerial reads a serial number as tools print it.
@@ -47,22 +50,41 @@ func parseSerial(text string) (*big.Int, error) {
 }
 
 // Revoke ends a certificate before its time, for all servers: workloads refuse it from then on,
-// and end the connections that they have. The error is ErrSerial, ErrTooManyRevoked, or one of
-// the document. Whether there is such a certificate is not known.
-func (s *Shared) Revoke(ctx context.Context, serial string) error {
+// and end the connections that they have. The error is ErrSerial, ErrForeign unless force is
+// true, ErrTooManyRevoked, or one of the document.
+func (s *Shared) Revoke(ctx context.Context, serial string, force bool) error {
 	number, err := parseSerial(serial)
 	if err != nil {
 		return err
 	}
 	return s.decide(ctx, func(state *sharedState) (changed bool, err error) {
+		if !force {
+			if err := s.checkMade(state, number); err != nil {
+				return false, err
+			}
+		}
 		switch {
 		case !state.revoke(number.Text(16), time.Now()):
 			return false, nil
 		case len(state.Revoked) > mostRevoked:
 			return false, ErrTooManyRevoked
 		}
-		return true, s.list(state)
+		return true, s.list(state, state.Authorities)
 	})
+}
+
+// checkMade returns ErrForeign unless one of the authorities made a serial number.
+func (s *Shared) checkMade(state *sharedState, number *big.Int) error {
+	for _, one := range state.Authorities {
+		_, numbers, err := s.keyOf(one)
+		if err != nil {
+			return err
+		}
+		if numbers.made(number) {
+			return nil
+		}
+	}
+	return ErrForeign
 }
 
 // revoke adds a certificate, and forgets those that have ended. It reports whether it was not
@@ -87,10 +109,10 @@ func (s *sharedState) revoke(serial string, now time.Time) bool {
 	return true
 }
 
-// list gives each authority its list of revoked certificates, once there are any. Envoy refuses
-// the certificates of an issuer without one. A certificate is in all lists, because the number
-// does not say which authority signed it.
-func (s *Shared) list(state *sharedState) error {
+// list gives authorities of a state their lists of revoked certificates, once there are any. Envoy
+// refuses the certificates of an issuer without one. A certificate is in all lists, because the
+// number does not say which authority signed it.
+func (s *Shared) list(state *sharedState, authorities []sharedAuthority) error {
 	if state.Revocations == 0 {
 		return nil
 	}
@@ -103,15 +125,15 @@ func (s *Shared) list(state *sharedState) error {
 		}
 		template.RevokedCertificateEntries = append(template.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: serial, RevocationTime: one.At})
 	}
-	for i := range state.Authorities {
-		one := &state.Authorities[i]
+	for i := range authorities {
+		one := &authorities[i]
 		chain, err := credential.Certificates(one.Certificate)
 		if err != nil {
 			return fmt.Errorf("authority %s: %w", one.Name, err)
 		}
-		key, err := s.keyOf(*one)
+		key, _, err := s.keyOf(*one)
 		if err != nil {
-			return fmt.Errorf("the key of the authority %s cannot be opened: %w (--ca-store-key must be the key with which the authority was stored)", one.Name, err)
+			return err
 		}
 		// A list that ends would end all traffic.
 		template.NextUpdate = chain[0].NotAfter

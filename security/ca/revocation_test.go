@@ -19,7 +19,7 @@ import (
 // those that come later, that nothing is listed before, and which numbers are refused.
 func TestRevokedCertificates(t *testing.T) {
 	log, c := slog.New(slog.DiscardHandler), newCA(t, ca.Options{})
-	shared := ca.NewShared(c, document.New(etcdtest.Start(t).Client(), "/test", "ca", log), sealer(t), log)
+	shared := ca.NewShared(c, document.New(etcdtest.Start(t).Client(), "/test", "ca", log), ca.StoreKey{Sealer: sealer(t)}, log)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = shared.Run(ctx) }()
@@ -37,7 +37,7 @@ func TestRevokedCertificates(t *testing.T) {
 		t.Errorf("%d lists at first", len(trust.Lists))
 	}
 	for _, text := range []string{"", "0", "xyz", "-1", strings.Repeat("f", 33), "12 34"} {
-		if err := shared.Revoke(t.Context(), text); !errors.Is(err, ca.ErrSerial) {
+		if err := shared.Revoke(t.Context(), text, false); !errors.Is(err, ca.ErrSerial) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -45,8 +45,16 @@ func TestRevokedCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	digits := issued.Serial()
+	for _, foreign := range []string{"1", known(0).Roots[0].SerialNumber.Text(16), digits[1:], digits[:len(digits)-1], strings.Repeat("f", 32), strings.Map(func(c rune) rune {
+		return rune("123456789abcdef0"[strings.IndexRune("0123456789abcdef", c)])
+	}, digits)} {
+		if err := shared.Revoke(t.Context(), foreign, false); !errors.Is(err, ca.ErrForeign) {
+			t.Errorf("%s, which is not %s: %v", foreign, digits, err)
+		}
+	}
 	for range 2 { // The second time changes nothing.
-		if err := shared.Revoke(t.Context(), strings.ToUpper(issued.Serial())); err != nil {
+		if err := shared.Revoke(t.Context(), strings.ToUpper(issued.Serial()), false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,10 +88,10 @@ func TestRevocationsAreBounded(t *testing.T) {
 	r := newRenewal(t, 1)
 	r.renew(t) // Otherwise no revoked certificate could count.
 	log := slog.New(slog.DiscardHandler)
-	shared := ca.NewShared(r.CA, r.document, r.sealer, log)
+	shared := ca.NewShared(r.CA, r.document, ca.StoreKey{Sealer: r.sealer}, log)
 	var refused error
 	for i := range 1100 {
-		if refused = shared.Revoke(t.Context(), fmt.Sprintf("%x", 1+i)); refused != nil {
+		if refused = shared.Revoke(t.Context(), fmt.Sprintf("%x", 1+i), true); refused != nil {
 			break
 		}
 	}

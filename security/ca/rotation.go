@@ -130,8 +130,8 @@ func (s *Shared) Rotate(ctx context.Context, step Step) error {
 		if err := state.rotate(step, s.make); err != nil {
 			return false, err
 		}
-		if step == Add {
-			return true, s.list(state)
+		if step == Add { // The lists of the others stay, also if their keys are lost.
+			return true, s.list(state, state.Authorities[len(state.Authorities)-1:])
 		}
 		return true, nil
 	})

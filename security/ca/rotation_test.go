@@ -22,7 +22,7 @@ func TestRotationOfARoot(t *testing.T) {
 	client, log, sealer := etcdtest.Start(t).Client(), slog.New(slog.DiscardHandler), sealer(t)
 	run := func() (*ca.CA, *ca.Shared) {
 		c := newCA(t, ca.Options{})
-		shared := ca.NewShared(c, document.New(client, "/test", "ca", log), sealer, log)
+		shared := ca.NewShared(c, document.New(client, "/test", "ca", log), ca.StoreKey{Sealer: sealer}, log)
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan struct{})
 		go func() { defer close(ended); _ = shared.Run(ctx) }()
@@ -105,7 +105,7 @@ func TestRotationOfARoot(t *testing.T) {
 func TestARootSignsNothingAfterItsTurn(t *testing.T) {
 	client, log, sealer := etcdtest.Start(t).Client(), slog.New(slog.DiscardHandler), sealer(t)
 	late, present := newCA(t, ca.Options{}), newCA(t, ca.Options{})
-	lateShared, shared := ca.NewShared(late, document.New(client, "/test", "ca", log), sealer, log), ca.NewShared(present, document.New(client, "/test", "ca", log), sealer, log)
+	lateShared, shared := ca.NewShared(late, document.New(client, "/test", "ca", log), ca.StoreKey{Sealer: sealer}, log), ca.NewShared(present, document.New(client, "/test", "ca", log), ca.StoreKey{Sealer: sealer}, log)
 	read := func(c *ca.CA, s *ca.Shared) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})

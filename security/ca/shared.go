@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pilot-api/pilot-api/credential"
@@ -33,7 +34,8 @@ const rootLife = 10 * 365 * 24 * time.Hour
 type Shared struct {
 	ca       *CA
 	document Document
-	sealer   *Sealer
+	key      StoreKey
+	sealer   atomic.Pointer[Sealer] // nil if the key is missing
 	log      *slog.Logger
 	mu       sync.Mutex // held while the trust is replaced
 	// version is that of the last text that this server wrote, at a time.
@@ -41,9 +43,22 @@ type Shared struct {
 	wrote   time.Time
 }
 
-// NewShared returns the authority in a document for a CA. sealer opens its keys.
-func NewShared(c *CA, document Document, sealer *Sealer, log *slog.Logger) *Shared {
-	return &Shared{ca: c, document: document, sealer: sealer, log: log}
+// StoreKey is the key that encrypts the keys of an authority in its document.
+type StoreKey struct {
+	// Sealer is nil if the key is missing.
+	Sealer *Sealer
+	// Make makes the missing key. It is called only if the document has no authority yet: another
+	// key would open nothing.
+	Make func() (*Sealer, error)
+	// Name is the name of the key in messages.
+	Name string
+}
+
+// NewShared returns the authority in a document for a CA.
+func NewShared(c *CA, document Document, key StoreKey, log *slog.Logger) *Shared {
+	s := &Shared{ca: c, document: document, key: key, log: log}
+	s.sealer.Store(key.Sealer)
+	return s
 }
 
 // sharedState is the content of the document.
@@ -129,7 +144,7 @@ func (s *Shared) take(text string) {
 		s.log.Error("the shared authority cannot be read: nothing is signed until it can", "error", err)
 		trust = &Trust{Lack: "the shared authority cannot be read"}
 		if before, _ := s.ca.Trust(); before != nil {
-			trust.Roots, trust.lastEnds = before.Roots, before.lastEnds
+			trust.Roots, trust.lastEnds, trust.next = before.Roots, before.lastEnds, before.next
 			trust.Lists, trust.ListsPEM, trust.Revocations, trust.revoked = before.Lists, before.ListsPEM, before.Revocations, before.revoked
 		}
 	} else if trust.Issuer == nil {
@@ -146,7 +161,7 @@ func (s *Shared) begin(ctx context.Context) {
 			if text != "" {
 				return text, nil
 			}
-			first, err := s.make()
+			first, err := s.makeFirst()
 			if err != nil {
 				return "", err
 			}
@@ -190,15 +205,36 @@ func (s *Shared) decide(ctx context.Context, by func(*sharedState) (changed bool
 	return err
 }
 
+// makeFirst returns the first root. It makes the key that encrypts it, if that is missing.
+func (s *Shared) makeFirst() (sharedAuthority, error) {
+	if s.sealer.Load() == nil && s.key.Make != nil {
+		made, err := s.key.Make()
+		if err != nil {
+			return sharedAuthority{}, err
+		}
+		s.sealer.Store(made)
+	}
+	return s.make()
+}
+
+// errNoKey says that the key of the document is missing, and what to do.
+func (s *Shared) errNoKey() error {
+	return fmt.Errorf("%s is missing: put its copy back and restart the server. If there is no copy, write a new key (openssl rand -base64 32), restart, and rotate the root (istioctl ca rotate)", s.key.Name)
+}
+
 // make returns a new root.
 func (s *Shared) make() (sharedAuthority, error) {
+	sealer := s.sealer.Load()
+	if sealer == nil {
+		return sharedAuthority{}, s.errNoKey()
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return sharedAuthority{}, err
 	}
 	now := time.Now()
 	template := &x509.Certificate{
-		SerialNumber: newSerial(), NotBefore: now.Add(-s.ca.opts.Skew), NotAfter: now.Add(rootLife),
+		SerialNumber: serials{}.next(), NotBefore: now.Add(-s.ca.opts.Skew), NotAfter: now.Add(rootLife),
 		Subject:  pkix.Name{Organization: []string{s.ca.opts.TrustDomain}, CommonName: "Mesh root of " + now.UTC().Format(time.DateOnly)},
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign, BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true,
 	}
@@ -215,7 +251,7 @@ func (s *Shared) make() (sharedAuthority, error) {
 		return sharedAuthority{}, err
 	}
 	name := Name(certificate)
-	return sharedAuthority{Name: name, Certificate: certificatesPEM([]*x509.Certificate{certificate}), Key: s.sealer.seal(name, private), LastEnd: now.UTC()}, nil
+	return sharedAuthority{Name: name, Certificate: certificatesPEM([]*x509.Certificate{certificate}), Key: sealer.seal(name, private), LastEnd: now.UTC()}, nil
 }
 
 // read returns the trust in a document. If the key of the signer cannot be opened, there are
@@ -239,29 +275,34 @@ func (s *Shared) read(text string) (*Trust, error) {
 		if one.Name != state.Signer {
 			continue
 		}
-		key, err := s.keyOf(one)
+		key, numbers, err := s.keyOf(one)
 		if err != nil {
-			trust.Lack = fmt.Sprintf("the key of the authority %s cannot be opened: %v (--ca-store-key must be the key with which the authority was stored)", one.Name, err)
+			trust.Lack = err.Error()
 			continue
 		}
-		trust.Issuer, trust.Lack = &Issuer{Chain: []*x509.Certificate{root}, Root: root, key: key}, ""
+		trust.Issuer, trust.Lack = &Issuer{Chain: []*x509.Certificate{root}, Root: root, key: key, serials: numbers}, ""
 		trust.cover = func(ctx context.Context, end time.Time) error { return s.cover(ctx, one.Name, end) }
 	}
 	return trust, nil
 }
 
-func (s *Shared) keyOf(one sharedAuthority) (crypto.Signer, error) {
-	private, err := s.sealer.open(one.Name, one.Key)
+// keyOf returns the key of an authority, and its serial numbers.
+func (s *Shared) keyOf(one sharedAuthority) (crypto.Signer, serials, error) {
+	sealer := s.sealer.Load()
+	if sealer == nil {
+		return nil, serials{}, fmt.Errorf("the key of the authority %s cannot be opened: %w", one.Name, s.errNoKey())
+	}
+	private, err := sealer.open(one.Name, one.Key)
 	if err != nil {
-		return nil, err
+		return nil, serials{}, fmt.Errorf("the key of the authority %s cannot be opened: %w (--ca-store-key must be the key with which the authority was stored)", one.Name, err)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(private)
 	if err != nil {
-		return nil, err
+		return nil, serials{}, fmt.Errorf("the key of the authority %s: %w", one.Name, err)
 	}
 	key, ok := parsed.(crypto.Signer)
 	if !ok {
-		return nil, fmt.Errorf("a %T cannot sign", parsed)
+		return nil, serials{}, fmt.Errorf("the key of the authority %s: a %T cannot sign", one.Name, parsed)
 	}
-	return key, nil
+	return key, serialsOf(private), nil
 }

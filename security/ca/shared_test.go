@@ -34,7 +34,7 @@ func TestServersShareOneAuthority(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	run := func(s *ca.Sealer) *ca.CA {
 		c := newCA(t, ca.Options{})
-		shared := ca.NewShared(c, document.New(client, "/test", "ca", log), s, log)
+		shared := ca.NewShared(c, document.New(client, "/test", "ca", log), ca.StoreKey{Sealer: s}, log)
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan struct{})
 		go func() { defer close(ended); _ = shared.Run(ctx) }()
@@ -80,6 +80,65 @@ func TestServersShareOneAuthority(t *testing.T) {
 	}
 }
 
+// TestALostStoreKey: a server without the key makes one only if there is no authority yet. An
+// authority that is there stays, signs nothing, and says what to do. With a new key its root is
+// replaced, also after a revocation.
+func TestALostStoreKey(t *testing.T) {
+	client := etcdtest.Start(t).Client()
+	log := slog.New(slog.DiscardHandler)
+	run := func(key ca.StoreKey) (*ca.CA, *ca.Shared) {
+		c := newCA(t, ca.Options{})
+		shared := ca.NewShared(c, document.New(client, "/test", "ca", log), key, log)
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = shared.Run(ctx) }()
+		t.Cleanup(func() { stop(); <-ended })
+		for trust, changed := c.Trust(); trust == nil; trust, changed = c.Trust() {
+			<-changed
+		}
+		return c, shared
+	}
+	made := 0
+	missing := func(s *ca.Sealer) ca.StoreKey {
+		return ca.StoreKey{Name: "/data/ca-store.key", Make: func() (*ca.Sealer, error) { made++; return s, nil }}
+	}
+	first, shared := run(missing(sealer(t)))
+	text := request(t, onCurve(t, elliptic.P256()), nil)
+	issued, err := first.Sign(t.Context(), text, reviews, 0)
+	if err == nil {
+		err = shared.Revoke(t.Context(), issued.Serial(), false)
+	}
+	if err != nil || made != 1 {
+		t.Fatalf("%v, %d keys", err, made)
+	}
+	lost, lostShared := run(missing(sealer(t)))
+	if made != 1 {
+		t.Error("a key is made beside an authority that it cannot open")
+	}
+	const says = "/data/ca-store.key is missing: put its copy back and restart"
+	_, err = lost.Sign(t.Context(), text, reviews, 0)
+	for what, err := range map[string]error{"a certificate": err, "a revocation": lostShared.Revoke(t.Context(), issued.Serial(), false), "a new root": lostShared.Rotate(t.Context(), ca.Add)} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s without the key: %v", what, err)
+		}
+	}
+	if s := lost.Status(); !strings.Contains(s.Lack, says) || len(s.Authorities) != 1 || s.Next != ca.Add {
+		t.Errorf("the status without the key: %+v", s)
+	}
+	fresh, freshShared := run(ca.StoreKey{Sealer: sealer(t)})
+	for _, step := range []ca.Step{ca.Add, ca.Sign} {
+		if err := freshShared.Rotate(t.Context(), step); err != nil {
+			t.Fatalf("%s with a new key: %v", step, err)
+		}
+	}
+	if _, err := fresh.Sign(t.Context(), text, reviews, 0); err != nil {
+		t.Error(err)
+	}
+	if trust, _ := fresh.Trust(); len(trust.Lists) != 2 {
+		t.Errorf("%d lists of revoked certificates for two roots", len(trust.Lists))
+	}
+}
+
 // TestADamagedDocument: nothing is signed, until it is whole again.
 func TestADamagedDocument(t *testing.T) {
 	client := etcdtest.Start(t).Client()
@@ -92,7 +151,7 @@ func TestADamagedDocument(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = ca.NewShared(c, document.New(client, "/test", "ca", log), sealer(t), log).Run(ctx)
+		_ = ca.NewShared(c, document.New(client, "/test", "ca", log), ca.StoreKey{Sealer: sealer(t)}, log).Run(ctx)
 	}()
 	defer func() { stop(); <-ended }()
 	trust, changed := c.Trust()
@@ -110,5 +169,14 @@ func TestADamagedDocument(t *testing.T) {
 	<-changed
 	if _, err := c.Sign(t.Context(), text, reviews, 0); err != nil {
 		t.Error(err)
+	}
+	before := c.Status()
+	_, changed = c.Trust()
+	if _, err := client.Put(t.Context(), "/test/ca", "{"); err != nil {
+		t.Fatal(err)
+	}
+	<-changed
+	if after := c.Status(); after.Next != before.Next || after.Next != ca.Add || len(after.Authorities) != 1 || !strings.Contains(after.Lack, "cannot be read") {
+		t.Errorf("damaged while it is in use: %+v, before: %+v", after, before)
 	}
 }

@@ -56,9 +56,10 @@ func (t *Trust) RootNames() string {
 type Issuer struct {
 	// Chain begins with the certificate of Key. The others lead to Root, which is not part of
 	// it unless it signs itself.
-	Chain []*x509.Certificate
-	Root  *x509.Certificate
-	key   crypto.Signer
+	Chain   []*x509.Certificate
+	Root    *x509.Certificate
+	key     crypto.Signer
+	serials serials
 }
 
 // Name returns the name of an authority: the beginning of its fingerprint (SHA-256).

@@ -32,8 +32,9 @@ type Options struct {
 	CA *ca.CA
 	// Rotate does a step for all servers; nil if the authority is one that servers do not make.
 	Rotate func(context.Context, ca.Step) error
-	// Revoke ends a certificate for all servers, by its serial number; nil as Rotate.
-	Revoke func(ctx context.Context, serial string) error
+	// Revoke ends a certificate for all servers, by its serial number; nil as Rotate. With force it
+	// ends one that the authority does not know.
+	Revoke func(ctx context.Context, serial string, force bool) error
 	// Proxies returns the proxies of all replicas, with those that were connected and are not
 	// now, and a text for each replica that does not answer. Nil if there are no proxies.
 	Proxies func(http.ResponseWriter, *http.Request) (all []discovery.ProxyStatus, silent []string)
@@ -82,14 +83,14 @@ func (h *Handler) Endpoints() []openapi.Endpoint {
 		{
 			Method: http.MethodPost, Path: RevocationsPath, Handler: h.opts.Bodies.Admitted(intake.Work{}, h.revoke),
 			Body: &openapi.Content{Media: []string{jsonType}, Shape: openapi.ShapeOf(revocation{})}, Success: 200, Answer: openapi.AnswerOf(Status{}),
-			Doc: "Ends a certificate of a workload before its time, by its serial number.",
+			Doc: "Ends a certificate of a workload before its time, by its serial number. A number of which no present authority has issued a certificate gets 422, unless force is true.",
 		},
 	}
 }
 
 // errNone answers requests if there is no authority.
 var errNone = wire.Failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
-	"this server has no certificate authority: start it with --ca self or --ca files")
+	"this server has no certificate authority: start it with --proxy-auth, and with --ca self or --ca files")
 
 func (h *Handler) status(w http.ResponseWriter, r *http.Request) error {
 	if err := wire.CheckParams(wire.Query(r), nil); err != nil {
@@ -141,6 +142,8 @@ func (h *Handler) read(r *http.Request, into any) error {
 type revocation struct {
 	// Serial is the number in hexadecimal, with or without colons.
 	Serial string `json:"serial"`
+	// Force revokes a number of which no present authority has issued a certificate.
+	Force bool `json:"force,omitempty"`
 }
 
 func (h *Handler) revoke(w http.ResponseWriter, r *http.Request) error {
@@ -155,10 +158,12 @@ func (h *Handler) revoke(w http.ResponseWriter, r *http.Request) error {
 		return wire.Failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
 			"the authority is in files (--ca files): revoke the certificate there, and delete the ServiceAccount of the workload")
 	}
-	err := h.opts.Revoke(r.Context(), asked.Serial)
+	err := h.opts.Revoke(r.Context(), asked.Serial, asked.Force)
 	switch {
 	case errors.Is(err, ca.ErrSerial):
 		return wire.BadRequest("serial: %v", err)
+	case errors.Is(err, ca.ErrForeign):
+		return wire.Failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "serial: %v; with force it is revoked all the same", err)
 	case errors.Is(err, ca.ErrTooManyRevoked):
 		return wire.Failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "%v", err)
 	case err != nil:

@@ -30,7 +30,7 @@ func NewCommand(s *cli.Session) *cobra.Command {
 		Use:   "ca",
 		Short: "Show the certificate authority of the mesh, rotate its root, and revoke certificates",
 		Long: `Show the certificate authority of the mesh, which signs the certificates of workloads
-(pilot-api --ca), rotate its root, and revoke certificates that it signed.`,
+(pilot-api --ca and --proxy-auth), rotate its root, and revoke certificates that it signed.`,
 		Example: `  # Which roots do workloads trust, and what comes next?
   istioctl ca status`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -91,7 +91,7 @@ func newRotate(s *cli.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate (add | sign | drop | cancel)",
 		Short: "Do a step of the rotation of the root",
-		Long: `Do a step of the rotation of the root that the servers made (pilot-api --ca self):
+		Long: `Do a step of the rotation of the root that the servers made (pilot-api --ca self, with --proxy-auth):
 
   add     makes a new root. Workloads trust it beside the old one.
   sign    makes the new root sign. All proxies must trust it.

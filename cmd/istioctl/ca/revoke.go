@@ -9,12 +9,14 @@ import (
 )
 
 func newRevoke(s *cli.Session) *cobra.Command {
-	return &cobra.Command{
+	force := false
+	cmd := &cobra.Command{
 		Use:   "revoke SERIAL",
 		Short: "End a certificate of a workload before its time",
 		Long: `End a certificate of a workload before its time, by its serial number. The audit log of the
-server has the number of each certificate, and 'openssl x509 -noout -serial' prints it. The
-server does not know whether there is a certificate with the number.
+server has the number of each certificate, with the name of its workload, and 'openssl x509
+-noout -serial' prints it. The server refuses a number of which its present roots have issued
+no certificate. With --force it revokes that, too.
 
 The server takes the certificate as no proof any more, so it is not renewed by it. Proxies
 that have acknowledged the list of revoked certificates refuse it, as callers and as servers.
@@ -31,7 +33,7 @@ also delete the ServiceAccount, or revoke its tokens ('istioctl token revoke').`
 			if err != nil {
 				return err
 			}
-			found, err := c.RevokeCertificate(cmd.Context(), args[0])
+			found, err := c.RevokeCertificate(cmd.Context(), args[0], force)
 			if err != nil {
 				return s.Fail(cmd.Context(), err)
 			}
@@ -39,4 +41,6 @@ also delete the ServiceAccount, or revoke its tokens ('istioctl token revoke').`
 			return show(s.Stdout, "", found)
 		},
 	}
+	cmd.Flags().BoolVar(&force, "force", false, "revoke the number even if no present root has issued a certificate with it")
+	return cmd
 }
