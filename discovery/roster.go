@@ -104,9 +104,8 @@ func (p *Publisher) admitAbsent(node mesh.Node) error {
 // lostReplicaTime is how long after the death of a replica its proxies are awaited.
 const lostReplicaTime = 15 * time.Second
 
-// returning counts the proxies that are awaited and have no view yet.
-func (p *Publisher) returning() int {
-	n := len(slices.DeleteFunc(p.fleet.Returning(), p.opts.Others.Has))
+// returningFromOthers counts the proxies of replicas that died which are awaited.
+func (p *Publisher) returningFromOthers() (n int) {
 	for _, one := range p.opts.Others.Lost() {
 		if one.Lost && time.Since(one.LastSeen) < lostReplicaTime && !p.fleet.IsConnected(one.Node) {
 			n++

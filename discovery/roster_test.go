@@ -113,3 +113,94 @@ func TestProxiesOfBeforeAreAwaited(t *testing.T) {
 		}
 	})
 }
+
+// TestAwaitedOverTwoStarts: a proxy that is awaited when a server is killed once more is awaited
+// again, however long ago it was seen, and however recently the others were.
+func TestAwaitedOverTwoStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := service(t, "web.example", "10.1.0.1")
+		src := newObjects(web)
+		killed := follow(t, src, discovery.Options{})
+		for n := range 2 {
+			p, err := simulated.Connect(killed, simulated.Node(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Leave()
+		}
+		synctest.Wait()
+		pages := killed.Roster()
+		time.Sleep(time.Hour) // Nobody comes or goes.
+		for range 2 {
+			s := discovery.New(discovery.Options{Source: src, Settings: settings()})
+			s.Remember(pages)
+			started(t, s)
+			p, err := simulated.Connect(s, simulated.Node(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Leave()
+			synctest.Wait()
+			if of := s.ObjectStatuses(nil).Of(web.Key().Ref(), src.revision); of.Proxies != 2 || of.Running != 1 || of.Away != 1 {
+				t.Errorf("%+v", of)
+			}
+			pages = s.Roster()
+			time.Sleep(time.Second)
+		}
+		s := discovery.New(discovery.Options{Source: src, Settings: settings()})
+		time.Sleep(fleet.ReturnTime)
+		s.Remember(pages)
+		started(t, s)
+		time.Sleep(fleet.ReturnTime)
+		if of := s.ObjectStatuses(nil).Of(web.Key().Ref(), src.revision); of.Proxies != 0 {
+			t.Errorf("when nobody has come: %+v", of)
+		}
+	})
+}
+
+// comesMeanwhile are the proxies of a replica that died. One connects here while a status is
+// computed.
+type comesMeanwhile struct {
+	node  string
+	comes func()
+}
+
+func (c *comesMeanwhile) Has(discovery.Node) bool { return false }
+
+func (c *comesMeanwhile) Lost() []discovery.Presence {
+	if comes := c.comes; comes != nil {
+		c.comes = nil
+		defer comes()
+	}
+	return []discovery.Presence{{Node: discovery.Node{ID: c.node}, Lost: true, LastSeen: time.Now()}}
+}
+
+// TestAProxyThatComesMeanwhileCounts: at each moment a proxy is awaited or connected, also while
+// a status is computed.
+func TestAProxyThatComesMeanwhileCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := service(t, "web.example", "10.1.0.1")
+		src := newObjects(web)
+		others := &comesMeanwhile{node: simulated.Node(0)}
+		s := follow(t, src, discovery.Options{Others: others})
+		if of := s.ObjectStatuses(nil); of.Returning != 1 {
+			t.Errorf("%d are awaited, want 1", of.Returning)
+		}
+		others.comes = func() {
+			p, err := simulated.Connect(s, others.node)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(p.Leave)
+		}
+		of := s.ObjectStatuses(nil)
+		if n := of.Returning + of.Of(web.Key().Ref(), src.revision).Proxies; n == 0 {
+			t.Error("a proxy that comes is neither awaited nor connected")
+		}
+		synctest.Wait()
+		if of := s.ObjectStatuses(nil); of.Returning != 0 || of.Of(web.Key().Ref(), src.revision).Running != 1 {
+			t.Errorf("%d are awaited, %+v", of.Returning, of.Of(web.Key().Ref(), src.revision))
+		}
+	})
+}

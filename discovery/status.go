@@ -1,6 +1,8 @@
 package discovery
 
 import (
+	"slices"
+
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/fleet"
@@ -57,10 +59,12 @@ func (p *Publisher) subjects(of []diag.Ref) feedback.Subjects {
 // result, which may be nil.
 func (p *Publisher) ObjectStatuses(before *feedback.ObjectStatuses) *feedback.ObjectStatuses {
 	published, workloads, problems := p.newest.known()
+	// A proxy that comes here meanwhile counts twice for a moment, and never not at all.
+	returning := p.returningFromOthers()
 	out := feedback.NewObjectStatuses(meshOf(published), workloads, problems, before, func(visit func(feedback.ProxySyncState), r feedback.SyncVisitor) {
-		p.fleet.EachState(p.Revision(), visit, r)
-		p.fleet.EachAwaited(p.opts.Others.Has, visit)
+		own := p.fleet.EachCounted(p.Revision(), p.opts.Others.Has, visit, r)
+		returning += len(slices.DeleteFunc(own, p.opts.Others.Has))
 	})
-	out.Returning = p.returning()
+	out.Returning = returning
 	return out
 }

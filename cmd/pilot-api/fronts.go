@@ -40,7 +40,7 @@ func newAPI(b *base, at *listeners, s *storage, c *accessControl, p *publisher) 
 		Store:     store.Strict(s.objects),
 		Reads:     s.cached,
 		Discovery: p.Publisher,
-		Peers:     s.others,
+		Peers:     peersInInventory{s.others, p.known},
 
 		Authn:       c.authn,
 		AccessKnown: c.known.is,

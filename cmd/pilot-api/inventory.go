@@ -28,8 +28,10 @@ type inventory struct {
 	changes uint64 // of the proxies, when they were last written
 	at      time.Time
 
+	turn sync.Mutex // held while others is made anew
+
 	mu     sync.Mutex
-	others othersProxies // replaced as a whole; only look reads it without the lock
+	others othersProxies // replaced as a whole; the holder of turn reads it without the lock
 }
 
 type inventoryPage struct{ proxies []discovery.Presence }
@@ -157,26 +159,57 @@ func (i *inventory) write(ctx context.Context) error {
 
 // readOthers takes in what the other replicas know. A page is decoded once.
 func (i *inventory) readOthers(ctx context.Context) {
+	if len(i.pagesOfOthers()) == 0 {
+		i.turn.Lock()
+		defer i.turn.Unlock()
+		i.takeInLocked(nil)
+		return
+	}
+	_, _ = i.listOthers(ctx) // After an error, what was known stays.
+}
+
+// listOthers returns the other replicas. Whoever has the list has Lost and Has as they follow
+// from it: the proxies of a replica that is not waited for any more are awaited at once.
+func (i *inventory) listOthers(ctx context.Context) ([]replica.Replica, error) {
+	i.turn.Lock()
+	defer i.turn.Unlock()
+	others, err := i.peers.Others(ctx)
+	if err == nil {
+		i.takeInLocked(others)
+	}
+	return others, err
+}
+
+// peersInInventory are the other replicas, of which the inventory knows as soon as anybody does.
+type peersInInventory struct {
+	replica.Peers
+	known *inventory
+}
+
+func (p peersInInventory) Others(ctx context.Context) ([]replica.Replica, error) {
+	return p.known.listOthers(ctx)
+}
+
+func (i *inventory) pagesOfOthers() map[string][]string {
 	all := i.roster.Pages()
 	delete(all, i.peers.Self())
+	return all
+}
+
+// takeInLocked brings what the other replicas know up to date with the list of them.
+func (i *inventory) takeInLocked(others []replica.Replica) {
 	next := othersProxies{pages: map[string]*inventoryPage{}, there: map[discovery.Node]bool{}, lost: map[discovery.Node]discovery.Presence{}}
-	if len(all) > 0 {
-		others, err := i.peers.Others(ctx)
-		if err != nil {
-			return // What was known stays.
-		}
-		missing := map[string]time.Time{}
-		for _, o := range others {
-			missing[o.Name] = o.Missing
-		}
-		for name, texts := range all {
-			since, known := missing[name]
-			for _, text := range texts {
-				page := i.page(text)
-				next.pages[text] = page
-				for _, p := range page.proxies {
-					next.add(p, since, known)
-				}
+	missing := map[string]time.Time{}
+	for _, o := range others {
+		missing[o.Name] = o.Missing
+	}
+	for name, texts := range i.pagesOfOthers() {
+		since, known := missing[name]
+		for _, text := range texts {
+			page := i.page(text)
+			next.pages[text] = page
+			for _, p := range page.proxies {
+				next.add(p, since, known)
 			}
 		}
 	}
@@ -210,7 +243,7 @@ func (o *othersProxies) add(p discovery.Presence, missing time.Time, known bool)
 		}
 		return
 	}
-	if p.Connected && known {
+	if (p.Connected || p.Awaited) && known {
 		p.LastSeen = missing
 	}
 	p.Connected, p.Lost = false, p.Lost || p.Connected

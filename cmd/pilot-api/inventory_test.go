@@ -125,7 +125,10 @@ func TestInventoryOverRestartsAndReplicas(t *testing.T) {
 	peers.mu.Lock()
 	peers.missing["m/a"] = died
 	peers.mu.Unlock()
-	look(b)
+	// Whoever knows that it is missing knows its proxies.
+	if _, err := (peersInInventory{b.peers, b}).Others(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	absent("at the other replica, when the first has died", others, 0, 2)
 	if at := others.Absent()[0].LastSeen; !at.Equal(died) {
 		t.Errorf("seen last at %s, and the replica at %s", at, died)

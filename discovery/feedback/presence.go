@@ -21,6 +21,9 @@ type Presence struct {
 	// Lost means that the proxy did not end its connection itself. It may still run, and
 	// may come back.
 	Lost bool `json:"lost,omitempty"`
+	// Awaited means that it was lost so short a while ago that the server waits for it. It may
+	// have been seen last long before that, if the server was down meanwhile.
+	Awaited bool `json:"awaited,omitempty"`
 }
 
 // StateDisconnected is the State of a proxy that was connected and is not now.

@@ -119,7 +119,7 @@ func (f *Fleet) Absent() []feedback.Presence {
 	var all []feedback.Presence
 	for _, c := range f.clients {
 		if a, is := f.absenceOf(c); is && a.at > oldest {
-			all = append(all, a.Presence)
+			all = append(all, f.presenceOf(a))
 		}
 	}
 	for node, a := range f.absent.all {
@@ -130,9 +130,15 @@ func (f *Fleet) Absent() []feedback.Presence {
 			f.absent.remove(node)
 			continue
 		}
-		all = append(all, a.Presence)
+		all = append(all, f.presenceOf(a))
 	}
 	return all
+}
+
+// presenceOf returns what is known of an absent proxy, as of now.
+func (f *Fleet) presenceOf(a absence) feedback.Presence {
+	a.Awaited = f.isAwaited(a)
+	return a.Presence
 }
 
 // IsConnected reports whether a proxy is on a stream, or polls.
@@ -144,8 +150,8 @@ func (f *Fleet) IsConnected(node mesh.Node) bool {
 }
 
 // Remember adds a proxy that was connected before the fleet began. The proxy is absent
-// until it connects. If it was connected when its record ends, it was lost, and is awaited
-// from now on.
+// until it connects. If it was connected or awaited when its record ends, it is awaited from now
+// on.
 func (f *Fleet) Remember(p feedback.Presence) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,8 +159,8 @@ func (f *Fleet) Remember(p feedback.Presence) {
 		return
 	}
 	at := min(f.age(), p.LastSeen.Sub(f.opts.Began))
-	if p.Connected {
-		p.Connected, p.Lost, at = false, true, f.age()
+	if p.Connected || p.Awaited {
+		p.Connected, p.Awaited, p.Lost, at = false, false, true, f.age()
 	}
 	f.absent.put(absence{p, at})
 }
@@ -163,6 +169,10 @@ func (f *Fleet) Remember(p feedback.Presence) {
 func (f *Fleet) Returning() (nodes []mesh.Node) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
+	return f.returningLocked()
+}
+
+func (f *Fleet) returningLocked() (nodes []mesh.Node) {
 	for node, a := range f.absent.all {
 		if f.clients[node] == nil && f.isAwaited(a) {
 			nodes = append(nodes, node)
@@ -173,22 +183,14 @@ func (f *Fleet) Returning() (nodes []mesh.Node) {
 
 func (f *Fleet) isAwaited(a absence) bool { return a.Lost && f.age()-a.at < ReturnTime }
 
-// EachAwaited visits the clients that were lost a short while ago. The server does not know
-// what they run.
-func (f *Fleet) EachAwaited(elsewhere func(mesh.Node) bool, visit func(feedback.ProxySyncState)) {
-	f.mu.RLock()
-	var all []*Client
+// lostLocked returns the clients that were lost a short while ago.
+func (f *Fleet) lostLocked() (all []*Client) {
 	for _, c := range f.clients {
-		if a, is := f.absenceOf(c); is && f.isAwaited(a) && !elsewhere(c.Node) {
+		if a, is := f.absenceOf(c); is && f.isAwaited(a) {
 			all = append(all, c)
 		}
 	}
-	f.mu.RUnlock()
-	for _, c := range all {
-		if v := c.View(); v != nil {
-			visit(feedback.ProxySyncState{Transport: c.absenceTransport(), View: v, Away: true})
-		}
-	}
+	return all
 }
 
 func (c *Client) absenceTransport() feedback.Transport {

@@ -4,18 +4,40 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/stream"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // EachState visits all connected proxies that have a view.
 func (f *Fleet) EachState(published int64, visit func(feedback.ProxySyncState), r feedback.SyncVisitor) {
+	f.eachState(f.present(), published, visit, r)
+}
+
+// EachCounted visits all connected proxies that have a view, and those that were lost a short
+// while ago and are not elsewhere. It returns the awaited proxies that are not clients yet, in no
+// order. All this is so at one moment: a proxy that comes or goes meanwhile is not missed.
+func (f *Fleet) EachCounted(published int64, elsewhere func(mesh.Node) bool, visit func(feedback.ProxySyncState), r feedback.SyncVisitor) (returning []mesh.Node) {
+	f.mu.RLock()
+	present, lost, returning := f.presentLocked(), f.lostLocked(), f.returningLocked()
+	f.mu.RUnlock()
+	f.eachState(present, published, visit, r)
+	for _, c := range lost {
+		if v := c.View(); v != nil && !elsewhere(c.Node) {
+			// The server does not know what it runs.
+			visit(feedback.ProxySyncState{Transport: c.absenceTransport(), View: v, Away: true})
+		}
+	}
+	return returning
+}
+
+func (f *Fleet) eachState(present []connectedProxy, published int64, visit func(feedback.ProxySyncState), r feedback.SyncVisitor) {
 	unproved := map[string]int{}
-	for _, p := range f.present() {
+	for _, p := range present {
 		for _, st := range p.streams {
 			if one := p.beside.with(st.SyncState(r), r); one.View != nil {
 				visit(one)
 			}
 		}
-		if len(p.streams) == 0 && f.polledLately(p.Client) && p.isProved(unproved) {
+		if p.polls && p.isProved(unproved) {
 			if one := p.beside.with(p.stateByPolls(published, r), r); one.View != nil {
 				visit(one)
 			}
@@ -38,6 +60,7 @@ func (f *Fleet) UnprovedCount() (n int) {
 type connectedProxy struct {
 	*Client
 	streams []*stream.Stream
+	polls   bool // it is on no stream, and polls
 	beside  secretsBeside
 }
 
@@ -45,12 +68,17 @@ type connectedProxy struct {
 func (f *Fleet) present() []connectedProxy {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
+	return f.presentLocked()
+}
+
+func (f *Fleet) presentLocked() []connectedProxy {
 	all := make([]connectedProxy, 0, len(f.clients))
 	streams := make([]*stream.Stream, 0, len(f.clients))
 	for _, c := range f.clients {
 		begin := len(streams)
 		streams = append(streams, c.streams...)
-		all = append(all, connectedProxy{c, streams[begin:len(streams):len(streams)], f.besideLocked(c)})
+		polls := len(c.streams) == 0 && f.polledLately(c)
+		all = append(all, connectedProxy{c, streams[begin:len(streams):len(streams)], polls, f.besideLocked(c)})
 	}
 	return all
 }

@@ -55,7 +55,11 @@ func newBoard(first *Table, proxies *cachedProbe[discovery.ObjectStatuses], back
 		begin := time.Now()
 		others := peers.look(after)
 		waited := time.Since(begin)
-		own := proxies.after(context.Background(), after)
+		since := after
+		if others.moved.After(since) {
+			since = others.moved
+		}
+		own := proxies.after(context.Background(), since)
 		if back.due(own.Objects) {
 			others.awaited = append(others.awaited, back.awaited())
 		}

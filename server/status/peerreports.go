@@ -33,6 +33,7 @@ type peerReports struct {
 	mu       sync.Mutex
 	register inquiry
 	known    map[string]*peer
+	moved    time.Time // when a replica was last seen to come, go, or be missing
 }
 
 // peer is another replica.
@@ -68,6 +69,9 @@ type peerSnapshot struct {
 	gone    []string // replicas that died, whose proxies do not count, as text for people
 	// returning are proxies that are awaited, and it is not known which objects concern them.
 	returning int
+	// moved is when a replica was last seen to come, go, or be missing. What this replica knows
+	// about the proxies of the others must be as new.
+	moved time.Time
 }
 
 func newPeerReports(opts Options) *peerReports {
@@ -156,14 +160,18 @@ func (b *peerReports) readMembers(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known := map[string]*peer{}
+	moved := len(others) != len(b.known)
 	for _, other := range others {
 		p := b.known[other.Name]
+		moved = moved || p == nil || p.Missing.IsZero() != other.Missing.IsZero()
 		if p == nil || p.URL != other.URL {
 			p = &peer{}
 		}
 		p.Replica, known[other.Name] = other, p
 	}
-	b.known = known
+	if b.known = known; moved {
+		b.moved = time.Now()
+	}
 	return nil
 }
 
@@ -201,7 +209,7 @@ func (b *peerReports) askOne(ctx context.Context, p *peer, age time.Duration) er
 func (b *peerReports) snapshot(after time.Time) peerSnapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var all peerSnapshot
+	all := peerSnapshot{moved: b.moved}
 	if b.register.asOf.Before(after) || time.Since(b.register.asOf) > membersLost {
 		all.silent = append(all.silent, "the other replicas are not known at present")
 	}
