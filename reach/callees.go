@@ -38,7 +38,6 @@ type classKey struct {
 	traits         string
 	network        string
 	address        string
-	withoutAddress bool
 }
 
 // callees returns the ports of the selected services.
