@@ -31,13 +31,13 @@ type class struct {
 }
 
 type classKey struct {
-	is             presence
-	v1, proxyless  bool
-	mutualTLS      bool
-	port           int
-	traits         string
-	network        string
-	address        string
+	is            presence
+	v1, proxyless bool
+	mutualTLS     bool
+	port          int
+	traits        string
+	network       string
+	address       string
 }
 
 // callees returns the ports of the selected services.
