@@ -121,6 +121,7 @@ func calls(t *testing.T) map[string]func(context.Context, *client.Client) error 
 		"Proxies":    func(ctx context.Context, c *client.Client) error { _, err := c.Proxies(ctx); return err },
 		"ProxiesOf":  func(ctx context.Context, c *client.Client) error { _, err := c.ProxiesOf(ctx, askedFor); return err },
 		"Proxy":      func(ctx context.Context, c *client.Client) error { _, err := c.Proxy(ctx, of.Node); return err },
+		"Reach":      func(ctx context.Context, c *client.Client) error { _, err := c.Reach(ctx, "", "", 0); return err },
 		"References": func(ctx context.Context, c *client.Client) error { _, err := c.References(ctx, askedFor); return err },
 		"Revision":   func(ctx context.Context, c *client.Client) error { _, err := c.Revision(ctx); return err },
 		"RevokeToken": func(ctx context.Context, c *client.Client) error {
