@@ -31,7 +31,7 @@ func (p *Publisher) Reach(ctx context.Context, opts reach.Options) (found *expla
 	defer c.Close()
 	err = p.recoverPanic("reach", func() error {
 		c.Advance(s)
-		found, err = reach.In(ctx, c, s, opts)
+		found, err = reach.Find(ctx, c, s, opts)
 		return err
 	})
 	return found, err

@@ -56,10 +56,10 @@ type asked struct {
 	accounts   map[string]int // callers by namespace
 }
 
-// In answers a question about a snapshot, which must be the last one of the compiler. The answer is a
+// Find answers a question about a snapshot, which must be the last one of the compiler. The answer is a
 // matrix of namespaces if all callers and all services are selected, and else has rows. The error is
 // ErrNothing, ErrTooMuch or that of ctx.
-func In(ctx context.Context, c Compiler, s *mesh.Snapshot, opts Options) (out *explain.Reach, err error) {
+func Find(ctx context.Context, c Compiler, s *mesh.Snapshot, opts Options) (out *explain.Reach, err error) {
 	err = c.Ask(func(q *compile.Questions) error {
 		a := &asked{
 			snapshot: s, settings: s.Settings, questions: q, from: opts.From, to: opts.To, fleet: opts.Proxies, may: opts.May,

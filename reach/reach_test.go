@@ -68,7 +68,7 @@ func ask(t testing.TB, text string, opts reach.Options) (*explain.Reach, error) 
 	s := snapshotOf(t, text)
 	c := compile.NewCompiler()
 	c.Advance(s)
-	return reach.In(t.Context(), c, s, opts)
+	return reach.Find(t.Context(), c, s, opts)
 }
 
 // rowFor returns the answer for one caller to reviews, as one line.
@@ -285,10 +285,10 @@ func BenchmarkMatrix(b *testing.B) {
 			for b.Loop() {
 				c := compile.NewCompiler()
 				c.Advance(s)
-				if _, err := reach.In(b.Context(), c, s, reach.Options{}); err != nil {
+				if _, err := reach.Find(b.Context(), c, s, reach.Options{}); err != nil {
 					b.Fatal(err)
 				}
-				if _, err := reach.In(b.Context(), c, s, reach.Options{To: to}); err != nil {
+				if _, err := reach.Find(b.Context(), c, s, reach.Options{To: to}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -139,5 +139,5 @@ func (f *options) find(ctx context.Context, s *cli.Session) (*explain.Reach, err
 	c := compile.NewCompiler()
 	c.Advance(snapshot)
 	s.ShowProblems(append(snapshot.Problems, c.Problems()...))
-	return reach.In(ctx, c, snapshot, opts)
+	return reach.Find(ctx, c, snapshot, opts)
 }
