@@ -21,7 +21,7 @@ var roleVerbs = []string{
 
 // questions are the resources of registryGroup without objects.
 var questions = []string{
-	"problems", "references", "previews", "standings", "authority", "authority/revocations", "authority/rotation",
+	"problems", "references", "previews", "reach", "standings", "authority", "authority/revocations", "authority/rotation",
 	"proxies", "proxies/config", "proxies/route", "proxies/labels", "proxies/router", "proxies/ingress", "proxies/sidecar",
 }
 

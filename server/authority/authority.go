@@ -72,21 +72,24 @@ type rotation struct {
 func (h *Handler) Endpoints() []openapi.Endpoint {
 	return []openapi.Endpoint{
 		{
-			Method: http.MethodGet, Path: Path, Handler: h.status, Success: 200, Answer: openapi.AnswerOf(Status{}),
+			Method: http.MethodGet, Path: Path, Handler: h.status, Success: 200, Answer: openapi.AnswerOf(Status{}), Failures: withoutAuthority,
 			Doc: "Shows the roots of the certificate authority of the mesh, and the state of their rotation.",
 		},
 		{
 			Method: http.MethodPost, Path: RotationPath, Handler: h.opts.Bodies.Admitted(intake.Work{}, h.rotate),
-			Body: &openapi.Content{Media: []string{jsonType}, Shape: openapi.ShapeOf(rotation{})}, Success: 200, Answer: openapi.AnswerOf(Status{}),
+			Body: &openapi.Content{Media: []string{jsonType}, Shape: openapi.ShapeOf(rotation{})}, Success: 200, Answer: openapi.AnswerOf(Status{}), Failures: withoutAuthority,
 			Doc: "Does a step of the rotation of the root: add, sign, drop or cancel. A step that would cut somebody off gets 409, unless force is true.",
 		},
 		{
 			Method: http.MethodPost, Path: RevocationsPath, Handler: h.opts.Bodies.Admitted(intake.Work{}, h.revoke),
-			Body: &openapi.Content{Media: []string{jsonType}, Shape: openapi.ShapeOf(revocation{})}, Success: 200, Answer: openapi.AnswerOf(Status{}),
+			Body: &openapi.Content{Media: []string{jsonType}, Shape: openapi.ShapeOf(revocation{})}, Success: 200, Answer: openapi.AnswerOf(Status{}), Failures: withoutAuthority,
 			Doc: "Ends a certificate of a workload before its time, by its serial number. A number of which no present authority has issued a certificate gets 422, unless force is true.",
 		},
 	}
 }
+
+// withoutAuthority is the code of a server without an authority, or with one in files.
+var withoutAuthority = []int{http.StatusMethodNotAllowed}
 
 // errNone answers requests if there is no authority.
 var errNone = wire.Failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,

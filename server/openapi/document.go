@@ -87,6 +87,7 @@ func failuresOf(e Endpoint) []int {
 		http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 		http.StatusInsufficientStorage, // Reads, too, if a strict audit log has them and cannot be written.
 	}
+	codes = append(codes, e.Failures...)
 	if e.Method != http.MethodGet {
 		codes = append(codes, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnsupportedMediaType)
 	}

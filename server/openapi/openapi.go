@@ -27,8 +27,10 @@ type Endpoint struct {
 	Params  []string // allowed in the query
 	Body    *Content // of a request; nil if there is none
 	Success int      // the only code of success
-	Answer  Content
-	GVK     Node // of the objects; nil if they are of several kinds
+	// Failures are codes of failure beside those that any endpoint may answer with.
+	Failures []int
+	Answer   Content
+	GVK      Node // of the objects; nil if they are of several kinds
 }
 
 // Content describes a body.
