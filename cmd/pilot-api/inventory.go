@@ -168,8 +168,8 @@ func (i *inventory) readOthers(ctx context.Context) {
 	_, _ = i.listOthers(ctx) // After an error, what was known stays.
 }
 
-// listOthers returns the other replicas. Whoever has the list has Lost and Has as they follow
-// from it: the proxies of a replica that is not waited for any more are awaited at once.
+// listOthers returns the other replicas. When it returns, Lost and Has already follow from the
+// list: the proxies of a replica that is not waited for any more are awaited at once.
 func (i *inventory) listOthers(ctx context.Context) ([]replica.Replica, error) {
 	i.turn.Lock()
 	defer i.turn.Unlock()

@@ -125,7 +125,7 @@ func TestInventoryOverRestartsAndReplicas(t *testing.T) {
 	peers.mu.Lock()
 	peers.missing["m/a"] = died
 	peers.mu.Unlock()
-	// Whoever knows that it is missing knows its proxies.
+	// A caller that learns that the replica is missing also learns its proxies.
 	if _, err := (peersInInventory{b.peers, b}).Others(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 type Stranger struct {
 	// Tool is the name of the tool.
 	Tool string
-	// What says where its rules are.
+	// What describes the rules and the place where they are.
 	What string
 	// Removal is a command that removes them.
 	Removal string

@@ -48,18 +48,7 @@ var specs = map[string]string{
 }
 
 func body(key schema.Key, value string, expect int64) []byte {
-	kind, _ := schema.KindByName(key.Kind)
-	d := document{APIVersion: kind.Group + "/" + kind.Version, Kind: key.Kind, Spec: json.RawMessage(specs[key.Kind])}
-	d.Metadata.Namespace, d.Metadata.Name = key.Namespace, key.Name
-	d.Metadata.Annotations = map[string]string{valueKey: value}
-	if expect != 0 {
-		d.Metadata.ResourceVersion = strconv.FormatInt(expect, 10)
-	}
-	text, err := json.Marshal(d)
-	if err != nil {
-		panic(err) // Everything in it can be encoded.
-	}
-	return text
+	return manifest(key, value, expect, specs[key.Kind])
 }
 
 func path(scope store.Scope) string {

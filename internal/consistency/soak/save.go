@@ -12,6 +12,11 @@ import (
 // save writes a history for people: the violations, the true order, the operations of
 // clients, and what each watcher received.
 func save(path string, h *consistency.History, found []consistency.Violation) error {
+	return saved(path, found, func(out *bufio.Writer) { writeHistory(out, h) })
+}
+
+// saved writes a file that begins with the violations. An error of out is kept until the end.
+func saved(path string, found []consistency.Violation, rest func(out *bufio.Writer)) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
@@ -20,6 +25,14 @@ func save(path string, h *consistency.History, found []consistency.Violation) er
 	for _, v := range found {
 		fmt.Fprintf(out, "VIOLATION %s\n", v)
 	}
+	rest(out)
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+func writeHistory(out *bufio.Writer, h *consistency.History) {
 	for _, c := range h.Changes {
 		fmt.Fprintf(out, "CHANGE %s\n", c)
 	}
@@ -36,23 +49,15 @@ func save(path string, h *consistency.History, found []consistency.Violation) er
 			fmt.Fprintf(out, "    %s\n", f)
 		}
 	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	return file.Close()
 }
 
 // saveProgrammed writes a history for people: the violations, the writes, and what each proxy
 // did.
 func saveProgrammed(path string, h *programmed.History, found []consistency.Violation) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(file)
-	for _, v := range found {
-		fmt.Fprintf(out, "VIOLATION %s\n", v)
-	}
+	return saved(path, found, func(out *bufio.Writer) { writeProgrammed(out, h) })
+}
+
+func writeProgrammed(out *bufio.Writer, h *programmed.History) {
 	for _, w := range h.Writes {
 		fmt.Fprintf(out, "WRITE %+v\n", w)
 	}
@@ -71,8 +76,4 @@ func saveProgrammed(path string, h *programmed.History, found []consistency.Viol
 			fmt.Fprintf(out, "    HAD %s %+v\n", key, had)
 		}
 	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	return file.Close()
 }
